@@ -1,0 +1,186 @@
+"""The questions that theory, field and simulation all answer, and answers of several epochs as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, SupportsFloat, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["METRICS", "Answer", "WindowedAnswer", "answer_metrics"]
+
+METRICS: Mapping[str, tuple[str, str]] = {
+    "coverage": ("TTFT coverage", "–"),
+    "mean_ttft_s": ("mean TTFT", "s"),
+    "radio_s": ("  radio", "s"),
+    "wait_s": ("  wait", "s"),
+    "prefill_s": ("  prefill", "s"),
+    "p95_ttft_s": ("p95 TTFT", "s"),
+    "offload_tokens": ("offloading ratio, by tokens", "–"),
+    "offload_prefill": ("offloading ratio, by prefill time", "–"),
+    "distance_km": ("mean serving distance", "km"),
+    "utilization": ("mean utilisation", "–"),
+}
+"""The questions that theory, field and simulation all answer: key, then label and unit."""
+
+
+class Answer(Protocol):
+    """What theory, field and simulation are all asked."""
+
+    def ttft_coverage(self, tau: float) -> SupportsFloat:
+        """Return the share of requests with TTFT at most `tau` [s]."""
+
+    def ttft_quantile(self, probability: float) -> float:
+        """Return the TTFT [s] that a share `probability` of requests meets; may be infinite."""
+
+    def parts(self) -> Mapping[str, float]:
+        """Return the mean radio delay, wait and prefill time [s]."""
+
+    def offloading_ratio(self, by: Literal["tokens", "prefill_time"] = "tokens") -> float:
+        """Return the share of prompt tokens, or of prefill time, that caches save, Eq. (45)."""
+
+    @property
+    def mean_ttft(self) -> float:
+        """Mean TTFT [s]."""
+
+    @property
+    def mean_serving_distance(self) -> float:
+        """Mean distance to the serving site [km]."""
+
+    @property
+    def mean_utilization(self) -> float:
+        """Busy servers over servers, all sites together."""
+
+    @property
+    def profile_share(self) -> Floats:
+        """Share of requests served by each profile, shape (S,)."""
+
+
+def answer_metrics(answer: Answer, ttft_target_s: float, profile_names: Sequence[str]) -> dict[str, float]:
+    """Return one number for each metric of `METRICS` and each profile's share of requests.
+
+    Parameters
+    ----------
+    answer
+        Theory's, field's or simulation's answer.
+    ttft_target_s
+        TTFT target τ₀ [s].
+    profile_names
+        Names of the profiles, length S.
+    """
+    parts = answer.parts()
+    metrics = {
+        "coverage": float(answer.ttft_coverage(ttft_target_s)),
+        "mean_ttft_s": answer.mean_ttft,
+        "radio_s": parts["radio"],
+        "wait_s": parts["wait"],
+        "prefill_s": parts["prefill"],
+        "p95_ttft_s": answer.ttft_quantile(0.95),
+        "offload_tokens": answer.offloading_ratio("tokens"),
+        "offload_prefill": answer.offloading_ratio("prefill_time"),
+        "distance_km": answer.mean_serving_distance,
+        "utilization": answer.mean_utilization,
+    }
+    shares = zip(profile_names, answer.profile_share, strict=True)
+    return metrics | {f"share:{name}": float(share) for name, share in shares}
+
+
+A = TypeVar("A", bound=Answer)
+
+
+class WindowedAnswer(Generic[A]):
+    """Answers of several epochs as one: every question averaged by requests.
+
+    A window of a changing day is thus compared with itself, whoever answers.
+
+    Parameters
+    ----------
+    answers
+        One an epoch.
+    requests
+        Requests of each epoch, the weights.
+    prompt_tokens
+        Mean prompt length of each epoch [token].
+    full_prefill_s
+        Mean prefill time without any cache of each epoch [s].
+    """
+
+    def __init__(
+        self, answers: Sequence[A], requests: ArrayLike, prompt_tokens: ArrayLike, full_prefill_s: ArrayLike
+    ) -> None:
+        self.answers = tuple(answers)
+        weights = np.asarray(requests, dtype=np.float64)
+        self.weights = weights / weights.sum()
+        self._ratio_weights = {
+            "tokens": weights * np.asarray(prompt_tokens),
+            "prefill_time": weights * np.asarray(full_prefill_s),
+        }
+
+    def _mean(self, question: Callable[[A], SupportsFloat]) -> float:
+        asked = [(w, float(question(a))) for w, a in zip(self.weights, self.answers, strict=True) if w > 0]
+        return float(sum(w * value for w, value in asked))
+
+    def ttft_coverage(self, tau: float) -> float:
+        """Return the share of requests with TTFT at most `tau` [s]."""
+        return self._mean(lambda answer: answer.ttft_coverage(tau))
+
+    def ttft_quantile(self, probability: float) -> float:
+        """Return the TTFT [s] that a share `probability` of the window's requests meets; may be infinite."""
+        from scipy.optimize import brentq
+
+        ends = [
+            a.ttft_quantile(probability) for w, a in zip(self.weights, self.answers, strict=True) if w > 0
+        ]
+        low, high = min(ends), max(ends)
+        if high - low < 1e-12 or not np.isfinite(low):
+            return float(low)
+        while not np.isfinite(high) or self.ttft_coverage(high) < probability:
+            high = 2.0 * (low if not np.isfinite(high) else high)
+            if high > 1e6:
+                return float("inf")
+        return float(brentq(lambda tau: self.ttft_coverage(tau) - probability, low - 1e-12, high, xtol=1e-9))
+
+    @property
+    def mean_ttft(self) -> float:
+        """Mean TTFT [s]."""
+        return self._mean(lambda answer: answer.mean_ttft)
+
+    def parts(self) -> dict[str, float]:
+        """Return the mean radio delay, wait and prefill time [s]."""
+        return {
+            part: self._mean(lambda answer, part=part: answer.parts()[part])  # type: ignore[misc]
+            for part in ("radio", "wait", "prefill")
+        }
+
+    @property
+    def profile_share(self) -> Floats:
+        """Share of requests served by each profile, shape (S,)."""
+        return np.asarray(
+            sum(w * a.profile_share for w, a in zip(self.weights, self.answers, strict=True) if w > 0)
+        )
+
+    def offloading_ratio(self, by: Literal["tokens", "prefill_time"] = "tokens") -> float:
+        """Return the share of prompt tokens, or of prefill time, that caches save, Eq. (45)."""
+        weights = self._ratio_weights[by]
+        saved = [w * a.offloading_ratio(by) for w, a in zip(weights, self.answers, strict=True) if w > 0]
+        return float(sum(saved) / weights.sum())
+
+    @property
+    def mean_serving_distance(self) -> float:
+        """Mean distance to the serving site [km]."""
+        return self._mean(lambda answer: answer.mean_serving_distance)
+
+    @property
+    def mean_utilization(self) -> float:
+        """Busy servers over servers, all sites together."""
+        return self._mean(lambda answer: answer.mean_utilization)
+
+    @property
+    def stable(self) -> bool:
+        """Whether every epoch has a stable equilibrium."""
+        return all(a.stable for w, a in zip(self.weights, self.answers, strict=True) if w > 0)  # type: ignore[attr-defined]

@@ -1,0 +1,213 @@
+"""Where requests come from: weighted points, among them the expected demand of moving users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from geoedge.city.presence import BIN_S, Presence, expected_presence
+from geoedge.city.raster import presence_raster
+from geoedge.city.trips import ACTIVITIES
+from geoedge.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from geoedge.city.trips import MobilityModel
+
+__all__ = ["Demand", "RequestRates", "demand_of", "expected_demand"]
+
+
+@dataclass(frozen=True, eq=False)
+class RequestRates:
+    """How often one user asks for each type, by what it is doing and by the hour.
+
+    A user of activity a emits type q at hour h in a Poisson process of rate
+    ``type_rate[q] * place_weight[q, a] * hour_weight[q, h]``.
+
+    Parameters
+    ----------
+    type_rate
+        Base rate ν p_q of each type [1/s], shape (Q,).
+    place_weight
+        Relative rate by activity, in the order of `ACTIVITIES` [–], shape (Q, 4).
+    hour_weight
+        Relative rate by hour of day [–], shape (Q, 24).
+
+    Raises
+    ------
+    ScenarioError
+        If a shape or a sign is wrong.
+    """
+
+    type_rate: NDArray[np.float64]
+    place_weight: NDArray[np.float64]
+    hour_weight: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        types = len(self.type_rate)
+        wanted = {
+            "type_rate": (types,),
+            "place_weight": (types, len(ACTIVITIES)),
+            "hour_weight": (types, 24),
+        }
+        for name, shape in wanted.items():
+            values = np.asarray(getattr(self, name), dtype=np.float64)
+            if values.shape != shape or not np.isfinite(values).all() or (values < 0.0).any():
+                msg = f"`{name}` must hold finite nonnegative numbers of shape {shape}, not {values.shape}"
+                raise ScenarioError(msg)
+            object.__setattr__(self, name, values)
+
+    def at(self, hour: int) -> NDArray[np.float64]:
+        """Return the rate of each type by activity at an hour of day [1/s], shape (Q, 4).
+
+        Parameters
+        ----------
+        hour
+            Hour of day, 0 to 23.
+        """
+        return np.asarray(self.type_rate[:, None] * self.place_weight * self.hour_weight[:, hour, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """Requests per second and type at points.
+
+    Parameters
+    ----------
+    xy
+        Points in the city's CRS [m], shape (n, 2).
+    rate
+        Requests of each type from each point [1/s], shape (n, Q).
+    cell_m
+        Side of the square cells whose centres the points are [m]; None if they are just points.
+    """
+
+    xy: NDArray[np.float64]
+    rate: NDArray[np.float64]
+    cell_m: float | None = None
+
+    @classmethod
+    def from_points(cls, xy: ArrayLike, rate: ArrayLike) -> Demand:
+        """Return the demand of given points.
+
+        Parameters
+        ----------
+        xy
+            Points [m], shape (n, 2).
+        rate
+            Requests of each type from each point, shape (n, Q), or of each type from any point, shape (Q,) [1/s].
+
+        Raises
+        ------
+        ScenarioError
+            If the arrays do not agree, or a rate is negative or not finite.
+        """
+        points = np.asarray(xy, dtype=np.float64).reshape(-1, 2)
+        rates = np.asarray(rate, dtype=np.float64)
+        if rates.ndim == 1:
+            rates = np.tile(rates, (len(points), 1))
+        if rates.ndim != 2 or len(rates) != len(points):
+            msg = f"`rate` of shape {rates.shape} does not fit {len(points)} points; give (n, Q) or (Q,)"
+            raise ScenarioError(msg)
+        if not np.isfinite(rates).all() or (rates < 0.0).any() or not np.isfinite(points).all():
+            msg = "`xy` and `rate` must be finite and rates nonnegative; drop the points that are not"
+            raise ScenarioError(msg)
+        return cls(points, rates)
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """Requests of each type from everywhere [1/s], shape (Q,)."""
+        return np.asarray(self.rate.sum(axis=0))
+
+    @property
+    def request_rate(self) -> float:
+        """Requests from everywhere [1/s]."""
+        return float(self.rate.sum())
+
+    @property
+    def mix(self) -> NDArray[np.float64]:
+        """Share of each type in the requests [–], shape (Q,)."""
+        return self.total / self.request_rate
+
+    def intensity(self, area_km2: float) -> float:
+        """Return the requests per second and area [1/(s km²)].
+
+        Parameters
+        ----------
+        area_km2
+            Area to spread them over [km²].
+        """
+        return self.request_rate / area_km2
+
+
+def expected_demand(
+    mobility: MobilityModel,
+    rates: RequestRates,
+    *,
+    users: float,
+    epochs: Sequence[tuple[float, float]],
+    cell_m: float = 50.0,
+    bin_s: float = BIN_S,
+) -> list[Demand]:
+    """Return the expected demand of moving users on a raster, averaged over each epoch.
+
+    Parameters
+    ----------
+    mobility
+        How users move.
+    rates
+        What they ask for.
+    users
+        Number of users.
+    epochs
+        Start and end of each epoch [s since midnight], from 03:00 on.
+    cell_m
+        Side of a cell [m]; cells stand at its multiples in the city's CRS.
+    bin_s
+        Time step of the computation, a divisor of an hour [s].
+
+    Raises
+    ------
+    ScenarioError
+        If an argument is not what it must be.
+    """
+    return demand_of(expected_presence(mobility, epochs, bin_s=bin_s), rates, users=users, cell_m=cell_m)
+
+
+def demand_of(presence: Presence, rates: RequestRates, *, users: float, cell_m: float = 50.0) -> list[Demand]:
+    """Return the demand of users who are where a presence expects them, one for each of its epochs.
+
+    Parameters
+    ----------
+    presence
+        Expected time of a user at each place.
+    rates
+        What users ask for.
+    users
+        Number of users.
+    cell_m
+        Side of a cell [m]; cells stand at its multiples in the city's CRS.
+
+    Raises
+    ------
+    ScenarioError
+        If `users` is negative or `cell_m` not positive.
+    """
+    if not 0.0 <= users < np.inf:
+        msg = f"`users` = {users}: must be a nonnegative number"
+        raise ScenarioError(msg)
+    xy, spent = presence_raster(presence, cell_m)
+    asked = np.stack([rates.at(int(hour)) for hour in presence.piece_hour])
+    length = np.diff(presence.epochs, axis=1)[:, 0]
+    found = []
+    for epoch, seconds in enumerate(length):
+        pieces = np.flatnonzero(presence.piece_epoch == epoch)
+        rate = np.einsum("nap,pqa->nq", spent[:, :, pieces], asked[pieces]) * (users / seconds)
+        used = rate.sum(axis=1) > 0.0
+        found.append(Demand(xy[used], rate[used], cell_m))
+    return found

@@ -1,0 +1,268 @@
+"""The command line: verbs in the words of the library, and nothing a notebook could not call."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from geoedge.errors import GeoEdgeError, ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from geoedge.scenario import Scenario
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="City-scale what-if studies of LLM inference at the wireless edge.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+city_app = typer.Typer(help="Maps: what is in them, and cutting them.", no_args_is_help=True)
+app.add_typer(city_app, name="city")
+
+ScenarioArgument = Annotated[
+    str, typer.Argument(help="shipped scenario (paper, monaco, neubrandenburg) or a TOML file")
+]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="change one value, for example routing.policy=nearest"),
+]
+Seed = Annotated[int | None, typer.Option(help="seed of every random stream; the scenario's by default")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print no progress")]
+
+
+@app.command()
+def run(
+    scenario: ScenarioArgument,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="run folder; runs/SCENARIO by default")
+    ] = None,
+    controller: Annotated[str | None, typer.Option(help="greedy or none; the scenario's by default")] = None,
+    replications: Annotated[int | None, typer.Option(help="paired runs; the scenario's by default")] = None,
+    layouts: Annotated[int, typer.Option(min=0, help="Poisson layouts of each ensemble")] = 50,
+    workers: Annotated[int | None, typer.Option(min=1, help="processes; one a core by default")] = None,
+    seed: Seed = None,
+    settings: Setting = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Ask theory, field and simulation about a city, and write a run folder and a map."""
+    from geoedge.compare import run as run_study
+    from geoedge.results import check_writable
+
+    changes = {"control.controller": controller, "simulation.replications": replications, "seed": seed}
+    study = _scenario(scenario, settings, changes)
+    folder = output or Path("runs") / Path(scenario).stem
+    check_writable(folder)
+    with _progress(quiet or as_json) as report:
+        results = run_study(study, layouts=layouts, workers=workers, progress=report)
+        report("map", 0, 1)
+        from geoedge.maps import city_map
+
+        page = city_map(results)
+        written = results.save(folder, {"map.html": page.to_html()})
+    if as_json:
+        print(json.dumps(_json_summary(results, written), indent=1))
+        return
+    from geoedge.report import print_run
+
+    print_run(results, written)
+
+
+@app.command()
+def solve(
+    scenario: ScenarioArgument,
+    policy: Annotated[str | None, typer.Option(help="load_aware, prefix_only or nearest")] = None,
+    settings: Setting = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask Poisson theory alone."""
+    from geoedge.answers import answer_metrics
+    from geoedge.study import solve as solve_theory
+
+    study = _scenario(scenario, settings, {"routing.policy": policy})
+    names = [profile.name for profile in study.workload.profiles]
+    metrics = answer_metrics(solve_theory(study), study.target.ttft_target_s, names)
+    if as_json:
+        print(json.dumps(metrics, indent=1))
+        return
+    from geoedge.report import print_metrics
+
+    print_metrics(metrics, study.title, study.target.ttft_target_s)
+
+
+@app.command()
+def check(scenario: ScenarioArgument, settings: Setting = None) -> None:
+    """Check a scenario and say what it holds."""
+    from geoedge.report import print_scenario
+
+    print_scenario(_scenario(scenario, settings, {}))
+
+
+@app.command("map")
+def map_(
+    run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="a folder that `geoedge run` wrote")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="page to write, .html")],
+) -> None:
+    """Draw a run as an interactive page that opens without network."""
+    from geoedge.maps import city_map
+    from geoedge.results import Results
+
+    page = city_map(Results.load(run_folder)).save(output)
+    print(page)
+
+
+@app.command()
+def compare(
+    run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="a folder that `geoedge run` wrote")],
+    as_json: AsJson = False,
+) -> None:
+    """Print the three answers of a run side by side."""
+    from geoedge.results import Results
+
+    results = Results.load(run_folder)
+    if as_json:
+        print(json.dumps(_json_summary(results, run_folder), indent=1))
+        return
+    from geoedge.report import print_run
+
+    print_run(results, run_folder)
+
+
+@city_app.command("info")
+def city_info(
+    source: Annotated[str, typer.Argument(help="shipped city, map file or place name")],
+    as_json: AsJson = False,
+) -> None:
+    """Say what a map holds, what was imputed and what was dropped."""
+    from geoedge.city import load_city
+    from geoedge.report import print_city
+
+    city = load_city(source)
+    if as_json:
+        print(json.dumps(city.report, indent=1, default=str))
+        return
+    print_city(city)
+
+
+@city_app.command("clip")
+def city_clip(
+    source: Annotated[Path, typer.Argument(help=".osm, .osm.gz, .osm.bz2 or .osm.pbf")],
+    bbox: Annotated[str, typer.Option(metavar="W,S,E,N", help="west, south, east, north in degrees")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="file to write, .osm.pbf")],
+) -> None:
+    """Cut a map file to a box: complete ways, without personal metadata."""
+    from geoedge.city import clip
+
+    try:
+        box = tuple(float(part) for part in bbox.split(","))
+    except ValueError:
+        box = ()
+    if len(box) != 4:
+        msg = f"--bbox {bbox!r}: must be four numbers W,S,E,N in degrees, for example 7.40,43.72,7.47,43.76"
+        raise GeoEdgeError(msg)
+    print(clip(source, box, output))
+
+
+def _scenario(name: str, settings: list[str] | None, changes: dict[str, Any]) -> Scenario:
+    from geoedge.scenario import load_scenario
+
+    given = {key: value for key, value in changes.items() if value is not None}
+    for setting in settings or []:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
+            msg = f"--set {setting!r}: must be KEY=VALUE, for example --set routing.policy=nearest"
+            raise ScenarioError(msg)
+        given[key.strip()] = _literal(value.strip())
+    scenario = load_scenario(name)
+    return scenario.override(given) if given else scenario
+
+
+def _literal(text: str) -> Any:
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _json_summary(results: Any, folder: Path) -> dict[str, Any]:
+    tables = {
+        name: json.loads(results.tables[name].to_json(orient="records"))
+        for name in ("answers", "control", "policies")
+        if name in results.tables
+    }
+    return {"run": str(folder), "meta": results.meta, **tables}
+
+
+@contextmanager
+def _progress(silent: bool) -> Iterator[Callable[[str, int, int], None]]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=silent) as progress:
+        tasks: dict[str, Any] = {}
+
+        def report(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                _finish(progress, tasks)
+                tasks[stage] = progress.add_task(stage, total=total)
+            progress.update(tasks[stage], completed=done, total=total)
+
+        yield report
+        _finish(progress, tasks)
+
+
+def _finish(progress: Any, tasks: dict[str, Any]) -> None:
+    for task in tasks.values():
+        total = progress.tasks[task].total
+        progress.update(task, completed=total)
+
+
+def main() -> None:
+    """Run the command line: exit 0 on success, 1 with one line on a user's error, 2 on wrong usage, 130 on Ctrl-C."""
+    interrupts = 0
+
+    def interrupt(*_: object) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        raise KeyboardInterrupt
+
+    # a compiled kernel or a worker process turns an interrupt into an error of its own; the count tells
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        app()
+    except GeoEdgeError as error:
+        print(f"geoedge: {' '.join(str(error).split())}", file=sys.stderr)
+        raise SystemExit(1) from None
+    except BaseException:
+        if not interrupts:
+            raise
+        print("geoedge: interrupted; no output was written", file=sys.stderr)
+        raise SystemExit(130) from None

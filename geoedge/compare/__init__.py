@@ -1,0 +1,24 @@
+"""Side by side: the main job, the three answers in one table, and the curve over telemetry age."""
+
+from __future__ import annotations
+
+from geoedge.compare.columns import Comparison, compare, interval
+from geoedge.compare.findings import findings
+from geoedge.compare.job import run
+from geoedge.compare.layouts import layout_table, poisson_twin
+from geoedge.compare.tables import cell_table, control_epochs, control_table, policy_table, staleness_curve
+
+__all__ = [
+    "Comparison",
+    "cell_table",
+    "compare",
+    "control_epochs",
+    "control_table",
+    "findings",
+    "interval",
+    "layout_table",
+    "poisson_twin",
+    "policy_table",
+    "run",
+    "staleness_curve",
+]

@@ -1,0 +1,119 @@
+"""The Poisson twins of a city: random sites of the same density on the same land, asked the same demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from geoedge.answers import answer_metrics
+from geoedge.errors import GeoEdgeError
+from geoedge.streams import stream
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geoedge.sites import Layout
+    from geoedge.study import Study
+
+__all__ = ["layout_table", "poisson_twin"]
+
+ENSEMBLE_TOLERANCE = 1e-3
+"""Residual of each layout's equilibria, in utilisation."""
+LAYOUTS_A_TASK = 5
+"""Poisson layouts solved by a process at a time: a study is not small to hand over."""
+
+
+def layout_table(
+    study: Study,
+    layouts: int = 50,
+    *,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> pd.DataFrame:
+    """Return the field over Poisson layouts of the study's density on its land, one row a layout.
+
+    Half of the question is geography, half is luck in the number of sites; so there are two ensembles of
+    `layouts` each, with a Poisson and with the real number of sites.
+
+    Parameters
+    ----------
+    study
+        The study.
+    layouts
+        Layouts of each kind, 0 for none.
+    workers
+        Processes; one a core by default. The table does not depend on it.
+    progress
+        Told how many layouts are done.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``count`` ("Poisson" or "fixed"), ``sites``, ``stable`` and every metric.
+
+    Raises
+    ------
+    GeoEdgeError
+        If `layouts` is negative or `workers` below 1.
+    """
+    import pandas as pd
+    from joblib import Parallel, cpu_count, delayed
+
+    if layouts < 0 or (workers is not None and workers < 1):
+        msg = f"`layouts` = {layouts} must be at least 0 and `workers` = {workers} at least 1"
+        raise GeoEdgeError(msg)
+    tasks = [(kind, index) for index in range(layouts) for kind in ("Poisson", "fixed")]
+    workers = cpu_count() if workers is None else workers
+    parts = [tasks[k : k + LAYOUTS_A_TASK] for k in range(0, len(tasks), LAYOUTS_A_TASK)]
+    rows: list[dict[str, Any]] = []
+    for part in Parallel(n_jobs=workers, return_as="generator")(
+        delayed(_layout_rows)(study, p) for p in parts
+    ):
+        rows += part
+        if progress is not None:
+            progress(len(rows), len(tasks))
+    return pd.DataFrame(rows)
+
+
+def _layout_rows(study: Study, tasks: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
+    from geoedge.study import field_answers
+
+    target, names = study.scenario.target.ttft_target_s, study.workload.profile_names
+    rows = []
+    for kind, index in tasks:
+        twin = study.with_layout(poisson_twin(study, kind, index))
+        answer = field_answers(twin, warm_up=False, tolerance=ENSEMBLE_TOLERANCE)
+        metrics = answer_metrics(answer, target, names)
+        sites = len(answer.answers[0].problem.profile)
+        rows.append({"count": kind, "sites": sites, "stable": answer.stable, **metrics})
+    return rows
+
+
+def poisson_twin(study: Study, kind: str, index: int) -> Layout:
+    """Return a Poisson layout of the study's density and mix on its land.
+
+    Parameters
+    ----------
+    study
+        The study.
+    kind
+        ``"Poisson"`` for a Poisson number of sites, each with a profile of its own luck; ``"fixed"`` for the real
+        numbers of sites and profiles.
+    index
+        Which one; it depends on the scenario's seed and this number alone.
+    """
+    from geoedge.sites.processes import poisson_layout
+
+    layout = study.layout
+    held = np.bincount(layout.profile, minlength=len(study.workload.profile_names)) / len(layout)
+    free = kind == "Poisson"
+    return poisson_layout(
+        study.city.boundary,
+        layout.density(study.city.area_km2) if free else None,
+        stream(study.scenario.seed, "Poisson layout", kind, index),
+        count=None if free else len(layout),
+        placement_probability=held,
+        crs=layout.crs,
+    )

@@ -1,0 +1,376 @@
+"""What the field answers: the same questions as theory, for every site and place of a map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from geoedge.errors import GeoEdgeError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from geoedge.field.problem import FieldProblem
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["FieldAnswer"]
+
+LONGEST_TTFT_S = 1e7
+"""A quantile beyond this is infinite [s]."""
+QUANTILE_STEPS = 100
+"""Most bisections of a quantile."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """One row per place, type and serving site."""
+
+    owner: Ints
+    place: Ints
+    type: Ints
+    site: Ints
+    share: Floats
+    radio: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class FieldAnswer:
+    """Association on a map, with every site's own M/M/c queue.
+
+    Parameters
+    ----------
+    problem
+        Demand, sites, workload.
+    policy
+        Routing policy.
+    scope
+        Who advertises a wait, ``"site"`` or ``"tier"``.
+    advertised_wait
+        Wait that requests were routed by [s], shape (n,).
+    residual
+        Largest miss of the equilibrium, in utilisation.
+    iterations
+        Responses of demand computed.
+    converged
+        Whether the residual is within the tolerance asked for.
+    solved
+        Whether the waits are an equilibrium, not merely given.
+    """
+
+    problem: FieldProblem
+    policy: str
+    scope: str
+    advertised_wait: Floats
+    residual: float
+    iterations: int
+    converged: bool = True
+    solved: bool = True
+
+    def __repr__(self) -> str:
+        unstable = f", {len(self.unstable_sites)} sites beyond capacity" if not self.stable else ""
+        return (
+            f"FieldAnswer({self.policy}, {self.problem.n_sites} sites, mean utilisation "
+            f"{self.utilization.mean():.2f}, residual {self.residual:.0e}{unstable})"
+        )
+
+    # ------------------------------------------------------------------ who serves what
+
+    @cached_property
+    def offset(self) -> Floats:
+        """Cost of a site beyond the radio delay [s], shape (n, Q)."""
+        from geoedge.serving.routing import POLICIES
+
+        return POLICIES[self.policy](self._prefill, self.advertised_wait)
+
+    @cached_property
+    def _prefill(self) -> Floats:
+        """Residual prefill by site and type [s], shape (n, Q)."""
+        return self.problem.prefill_time[self.problem.profile]
+
+    @cached_property
+    def entries(self) -> _Entries:
+        """Every place, type and serving site: indices, share and radio delay [s], as columns."""
+        from geoedge.field.cells import shares
+
+        geometry, n_types = self.problem.geometry, self.problem.n_types
+        owner, row, site, share, radio = shares(geometry.blocks, geometry.span, self.offset)
+        return _Entries(owner, row // n_types, row % n_types, site, share, radio)
+
+    @property
+    def owner(self) -> Ints:
+        """The cheapest site of every place and type, shape (n_points, Q)."""
+        return self.entries.owner
+
+    @cached_property
+    def _rate(self) -> Floats:
+        """Requests of every entry [1/s]."""
+        entries = self.entries
+        rate: Floats = entries.share * self.problem.rate[entries.place, entries.type]
+        return rate
+
+    @cached_property
+    def site_rate(self) -> Floats:
+        """Requests that every site serves, by type [1/s], shape (n, Q)."""
+        entries, shape = self.entries, (self.problem.n_sites, self.problem.n_types)
+        index = entries.site * shape[1] + entries.type
+        return np.asarray(
+            np.bincount(index, self._rate, shape[0] * shape[1]).reshape(shape), dtype=np.float64
+        )
+
+    # ------------------------------------------------------------------ sites
+
+    @property
+    def site_arrival_rate(self) -> Floats:
+        """Requests that every site serves, Eq. (15) [1/s], shape (n,)."""
+        rate: Floats = self.site_rate.sum(axis=1)
+        return rate
+
+    @cached_property
+    def served_mix(self) -> Floats:
+        """Mixture ω of the types at every site, Eq. (16), shape (n, Q); the demand's own where nobody comes."""
+        rate, total = self.site_rate, self.site_arrival_rate[:, None]
+        demand = self.problem.rate.sum(axis=0)
+        idle = demand / demand.sum() if demand.sum() > 0 else np.full(demand.size, 1.0 / demand.size)
+        mix: Floats = np.where(total > 0, rate / np.where(total > 0, total, 1.0), idle)
+        return mix
+
+    @cached_property
+    def service_rate(self) -> Floats:
+        """μ of one server, Eq. (17) [1/s], shape (n,)."""
+        occupancy = self.problem.occupancy_time[self.problem.profile]
+        rate: Floats = 1.0 / (self.served_mix * occupancy).sum(axis=1)
+        return rate
+
+    @cached_property
+    def utilization(self) -> Floats:
+        """ρ of every site, Eq. (17), shape (n,); 1 or more is beyond capacity."""
+        rho: Floats = self.site_arrival_rate / (self.problem.servers * self.service_rate)
+        return rho
+
+    @property
+    def mean_utilization(self) -> float:
+        """Busy servers over servers, all sites together; a site beyond capacity counts its whole load."""
+        servers = self.problem.servers
+        return float(self.utilization @ servers / servers.sum())
+
+    @cached_property
+    def _queue(self) -> tuple[Floats, Floats]:
+        """Probability of waiting, and rate cμ − λ at which the tail of the wait falls [1/s], each of shape (n,)."""
+        from geoedge.theory.queueing import erlang_c
+
+        servers = self.problem.servers
+        load = self.site_arrival_rate / self.service_rate
+        room = np.maximum(servers - load, 0.0)
+        return erlang_c(load, servers), room * self.service_rate
+
+    @property
+    def mean_wait(self) -> Floats:
+        """W̄ that requests suffer at every site, Eq. (19) [s], shape (n,); ``inf`` beyond capacity."""
+        waiting, fall = self._queue
+        return np.where(fall > 0, waiting / np.where(fall > 0, fall, 1.0), np.inf)
+
+    @property
+    def unstable_sites(self) -> Ints:
+        """Sites whose utilisation is 1 or more."""
+        return np.flatnonzero(self.utilization >= 1.0)
+
+    @property
+    def stable(self) -> bool:
+        """Whether every site is within capacity."""
+        return self.unstable_sites.size == 0
+
+    @property
+    def unstable_share(self) -> float:
+        """Share of requests that go to sites beyond capacity; they are misses."""
+        return self._mean(self._at_sites(self.utilization >= 1.0))
+
+    @cached_property
+    def prefill_load(self) -> Floats:
+        """Prefill seconds per second of every site, shape (n,); above 1 one GPU cannot do it."""
+        load: Floats = (self.site_rate * self._prefill).sum(axis=1)
+        return load
+
+    # ------------------------------------------------------------------ time to first token
+
+    def _at_sites(self, values: NDArray[Any]) -> Floats:
+        """Return a value of sites for every entry."""
+        return np.asarray(values, dtype=np.float64)[self.entries.site]
+
+    def _mean(self, by_entry: Floats) -> float:
+        """Return the mean over requests; NaN if there are none."""
+        total = self._rate.sum()
+        return float((self._rate * by_entry).sum() / total) if total > 0 else float("nan")
+
+    @cached_property
+    def _before_queue(self) -> Floats:
+        """Radio delay and prefill of every entry [s]."""
+        entries = self.entries
+        return entries.radio + self._prefill[entries.site, entries.type]
+
+    def _in_time(self, tau: float) -> Floats:
+        """Return the probability that an entry's first token comes within `tau` [s]: F_W(τ − ξ r^α − T_pf)."""
+        waiting, fall = self._queue
+        left, site = tau - self._before_queue, self.entries.site
+        inside = 1.0 - waiting[site] * np.exp(-fall[site] * np.maximum(left, 0.0))
+        return np.where((left >= 0) & (fall[site] > 0), inside, 0.0)
+
+    def ttft_coverage(self, tau: float) -> float:
+        """Return the share of requests with their first token within `tau`, Eq. (39), site by site.
+
+        Parameters
+        ----------
+        tau
+            Target of the time to first token [s].
+        """
+        return self._mean(self._in_time(tau))
+
+    def site_coverage(self, tau: float) -> Floats:
+        """Return the share of each site's requests with their first token within `tau`, shape (n,); NaN if none.
+
+        Parameters
+        ----------
+        tau
+            Target of the time to first token [s].
+        """
+        served = self.site_arrival_rate
+        good = np.bincount(self.entries.site, self._rate * self._in_time(tau), self.problem.n_sites)
+        return np.where(served > 0, good / np.where(served > 0, served, 1.0), np.nan)
+
+    def local_coverage(self, tau: float) -> Floats:
+        """Return the probability of a first token within `tau` at every place, by its own mix, shape (n_points,).
+
+        NaN where nobody asks.
+
+        Parameters
+        ----------
+        tau
+            Target of the time to first token [s].
+        """
+        rate = self.problem.rate
+        total = rate.sum(axis=1)
+        good = (self.local_coverage_by_type(tau) * rate).sum(axis=1)
+        return np.where(total > 0, good / np.where(total > 0, total, 1.0), np.nan)
+
+    def local_coverage_by_type(self, tau: float) -> Floats:
+        """Return the probability of a first token within `tau` at every place, shape (n_points, Q).
+
+        Parameters
+        ----------
+        tau
+            Target of the time to first token [s].
+        """
+        shape = self.problem.rate.shape
+        index = self.entries.place * shape[1] + self.entries.type
+        weight = self.entries.share * self._in_time(tau)
+        return np.asarray(np.bincount(index, weight, shape[0] * shape[1]).reshape(shape), dtype=np.float64)
+
+    def ttft_quantile(self, probability: float) -> float:
+        """Return the least time within which this share of requests has its first token, Eq. (43) [s].
+
+        Infinite where sites beyond capacity take too many requests.
+
+        Parameters
+        ----------
+        probability
+            ζ, in [0, 1).
+
+        Raises
+        ------
+        GeoEdgeError
+            If the probability is out of range.
+        """
+        if not 0.0 <= probability < 1.0:
+            msg = f"`probability` must lie in [0, 1), not {probability}"
+            raise GeoEdgeError(msg)
+        high = 1.0
+        while self.ttft_coverage(high) < probability:
+            high *= 2.0
+            if high > LONGEST_TTFT_S:
+                return float("inf")
+        low = 0.0
+        for _ in range(QUANTILE_STEPS):
+            if high - low <= 1e-9 * high:
+                break
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self.ttft_coverage(middle) >= probability else (middle, high)
+        return high
+
+    def parts(self) -> dict[str, float]:
+        """Mean radio, wait and prefill of a request [s]; together the mean time to first token."""
+        entries = self.entries
+        wait = np.where(self.site_arrival_rate > 0, self.mean_wait, 0.0)
+        return {
+            "radio": self._mean(entries.radio),
+            "wait": float(self.site_arrival_rate @ wait / self._rate.sum())
+            if self._rate.sum() > 0
+            else float("nan"),
+            "prefill": self._mean(self._prefill[entries.site, entries.type]),
+        }
+
+    @property
+    def mean_ttft(self) -> float:
+        """Mean time to first token, Eq. (42) [s]; infinite if any request goes to a site beyond capacity."""
+        return float(sum(self.parts().values()))
+
+    # ------------------------------------------------------------------ association
+
+    @cached_property
+    def association(self) -> Floats:
+        """A_{s,q}, share of type-q requests that each profile serves, Eq. (25), shape (S, Q); NaN for absent types."""
+        problem = self.problem
+        served = np.zeros(problem.prefill_time.shape)
+        np.add.at(served, problem.profile, self.site_rate)
+        total = self.site_rate.sum(axis=0)
+        association: Floats = np.where(total > 0, served / np.where(total > 0, total, 1.0), np.nan)
+        return association
+
+    @property
+    def profile_share(self) -> Floats:
+        """Share of all requests that each profile serves, shape (S,)."""
+        served = np.bincount(
+            self.problem.profile, self.site_arrival_rate, minlength=len(self.problem.concurrency)
+        )
+        return served / served.sum() if served.sum() > 0 else np.full(len(served), np.nan)
+
+    def offloading_ratio(self, by: str = "tokens") -> float:
+        """Return the share of the prompt work that caches save, Eq. (45).
+
+        Parameters
+        ----------
+        by
+            ``"tokens"`` or ``"prefill_time"``.
+
+        Raises
+        ------
+        GeoEdgeError
+            If `by` is neither.
+        """
+        problem = self.problem
+        if by == "tokens":
+            saved, full = problem.hit_tokens, problem.prompt_tokens
+        elif by == "prefill_time":
+            saved, full = problem.full_prefill_time - problem.prefill_time, problem.full_prefill_time
+        else:
+            msg = f'`by` must be "tokens" or "prefill_time", not {by!r}'
+            raise GeoEdgeError(msg)
+        work = float(self.site_rate.sum(axis=0) @ full)
+        return float((self.site_rate * saved[problem.profile]).sum()) / work if work > 0 else float("nan")
+
+    @property
+    def mean_serving_distance(self) -> float:
+        """Mean distance between a request and its site, Eq. (32) [km]."""
+        return self._mean(self.serving_distance)
+
+    @cached_property
+    def serving_distance(self) -> Floats:
+        """Distance of every entry [km]."""
+        geometry = self.problem.geometry
+        gap = np.abs(geometry.point_xy[self.entries.place] - geometry.site_xy[self.entries.site])
+        gap = np.minimum(gap, np.asarray(geometry.period) - gap)
+        distance: Floats = np.hypot(gap[:, 0], gap[:, 1])
+        return distance

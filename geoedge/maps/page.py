@@ -1,0 +1,354 @@
+"""The map page: a folium map that opens without network, draws equal bytes from equal input, and stays small.
+
+Leaflet comes from the installed package and is written into the page, as are the page's own script and style;
+a content security policy forbids the page to ask anything of any host and to run any script that is not its own.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import folium
+from branca.element import CssLink, Element, Figure, JavascriptLink, MacroElement
+from folium.template import Template
+
+from geoedge.errors import OutputError
+from geoedge.maps.inline import policy, shared_head
+from geoedge.maps.wire import UNIT, script_json
+from geoedge.maps.words import plain_text
+
+__all__ = ["LIMIT_BYTES", "ODBL_CREDIT", "MapLayer", "MapPage", "write_whole"]
+
+LIMIT_BYTES = 5_000_000
+"""What a page may weigh [B]."""
+
+ODBL_CREDIT = (
+    ("© OpenStreetMap contributors", "https://www.openstreetmap.org/copyright"),
+    (", data available under the ", ""),
+    ("Open Database License (ODbL) 1.0", "https://opendatacommons.org/licenses/odbl/1-0/"),
+)
+"""The credit that data from OpenStreetMap asks for: words and the addresses they link to."""
+
+PANES = (
+    ("land", 300, "canvas", False),
+    ("surface", 320, "canvas", True),
+    ("outline", 340, "canvas", False),
+    ("streets", 360, "canvas", False),
+    ("actions", 410, "svg", True),
+    ("sites", 420, "svg", True),
+    ("ranks", 440, "none", True),
+)
+"""Panes from below to above: name, height, renderer, and whether the pointer finds what is in them."""
+
+
+class _Text(Element):
+    """Text that is put into the page as it stands."""
+
+    _template = Template("{{ this.text }}")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
+class MapLayer(MacroElement):
+    """One layer of the map: features of one theme, for one epoch and request type or for all.
+
+    Parameters
+    ----------
+    theme
+        Short name that all layers of one switch share.
+    label
+        What the switch is called.
+    features
+        ``[form, geometry, style, tip, more]`` each: form is polygon, line, point or rank; geometry as `wire`
+        encodes it; style an index into `styles`; tip a title and one text a field, or None; more further options.
+    role
+        ``"surface"``: one of these is shown at a time; ``"overlay"``: any number.
+    pane
+        Name of one of `PANES`.
+    question
+        The question that this theme answers.
+    fields
+        What the texts of a tip are.
+    style, styles
+        Leaflet path options of all features, and of each class of them.
+    legends
+        Legends as the scales write them.
+    epoch, type
+        Index of the epoch and request type that the layer belongs to; None for all.
+    show
+        Whether the page opens with it.
+    ranking
+        Heading under which the panel lists the features; empty for no list.
+    """
+
+    _template = Template("{% macro script(this, kwargs) %}geoedge.add({{ this.payload }});\n{% endmacro %}")
+
+    def __init__(
+        self,
+        theme: str,
+        label: str,
+        features: Sequence[Sequence[Any]],
+        *,
+        role: str = "overlay",
+        pane: str = "surface",
+        question: str = "",
+        fields: Sequence[str] = (),
+        style: Mapping[str, Any] | None = None,
+        styles: Sequence[Mapping[str, Any]] = ({},),
+        legends: Sequence[Mapping[str, Any]] = (),
+        epoch: int | None = None,
+        type: int | None = None,
+        show: bool = False,
+        ranking: str = "",
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._name = "MapLayer"
+        self.theme, self.epoch, self.type = theme, epoch, type
+        self.features = list(features)
+        self.description = {
+            "theme": theme,
+            "label": label,
+            "role": role,
+            "pane": pane,
+            "question": question,
+            "fields": list(fields),
+            "style": dict(style or {}),
+            "styles": [dict(item) for item in styles],
+            "legends": [dict(item) for item in legends],
+            "epoch": epoch,
+            "type": type,
+            "show": show,
+            "ranking": ranking,
+        }
+
+    @cached_property
+    def payload(self) -> str:
+        """The layer as JSON for the page's script."""
+        return script_json({**self.description, "features": self.features})
+
+
+class PageFigure(Figure):
+    """The document around the map: head line, map, and the panel with switches, legends and notes."""
+
+    _template = Template(
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        "<title>{{ this.title|e }}</title>\n{{ this.header.render(**kwargs) }}\n</head>\n<body>\n"
+        '<header class="page-head"><h1><bdi>{{ this.title|e }}</bdi></h1>'
+        "{% for line in this.lines %}<p><bdi>{{ line|e }}</bdi></p>{% endfor %}"
+        "<noscript>This map needs JavaScript; it loads nothing from outside.</noscript></header>\n"
+        "{{ this.html.render(**kwargs) }}\n"
+        '<aside class="page-side" aria-label="Layers and legends"><div id="controls"></div>'
+        '<div id="legends" aria-live="polite"></div>'
+        '{% if this.notes %}<h2>Notes</h2><ul class="notes">'
+        "{% for note in this.notes %}<li>{{ note|e }}</li>{% endfor %}</ul>{% endif %}</aside>\n"
+        "<script>\n{{ this.script.render(**kwargs) }}\n{{ this.map.start_call() }}\n</script>\n</body>\n</html>\n"
+    )
+
+    def __init__(self, title: str, lines: Sequence[str], limit_bytes: int, content: MapPage) -> None:
+        super().__init__(title=title)
+        self.map = content
+        self.add_child(content)
+        self.lines, self.limit_bytes = list(lines), limit_bytes
+        self.notes: list[str] = []
+        self.header.add_child(_Text(shared_head()), name="page_head")
+
+    def render(self, **kwargs: Any) -> str:
+        """Return the whole page.
+
+        Raises
+        ------
+        OutputError
+            If an element would load something from outside, or the page is over its limit.
+        """
+        page = self.unlimited(**kwargs)
+        size = len(page.encode())
+        if size > self.limit_bytes:
+            msg = (
+                f"map: the page has {size / 1e6:.1f} MB, more than its limit of {self.limit_bytes / 1e6:.1f} MB; "
+                "draw fewer epochs, or a smaller part of the city"
+            )
+            raise OutputError(msg)
+        return page
+
+    def unlimited(self, **kwargs: Any) -> str:
+        """Return the whole page, whatever its size."""
+        _number(self)
+        page = super().render(**kwargs)
+        self._refuse_outside()
+        return page.replace("<head>\n", f"<head>\n{policy(page)}\n", 1)
+
+    def _refuse_outside(self) -> None:
+        links = [
+            child for child in self.header._children.values() if isinstance(child, JavascriptLink | CssLink)
+        ]
+        if links:
+            msg = f"map: a layer wants to load {links[0].url} from outside; use layers that Leaflet alone can draw"
+            raise OutputError(msg)
+
+
+class MapPage(folium.Map):
+    """A folium map without tiles or anything else from outside.
+
+    Parameters
+    ----------
+    title
+        Head line of the page.
+    lines
+        Lines under it.
+    bounds
+        West, south, east and north of what is shown first [degree].
+    epochs, types
+        Names of the epochs and request types that the switches offer.
+    first_epoch
+        Which epoch the page opens with.
+    attribution
+        Words and the addresses they link to (empty for plain words), shown on the map.
+    limit_bytes
+        What the page may weigh [B].
+    """
+
+    default_js: list[tuple[str, str]] = []  # noqa: RUF012
+    default_css: list[tuple[str, str]] = []  # noqa: RUF012
+    _template = Template(
+        "{% macro html(this, kwargs) %}"
+        '<div class="page-map" id="{{ this.get_name() }}" role="application" aria-label="Map"></div>'
+        "{% endmacro %}{% macro script(this, kwargs) %}"
+        'const {{ this.get_name() }} = L.map("{{ this.get_name() }}", {{ this.leaflet_options() }});\n'
+        "{% endmacro %}"
+    )
+
+    def __init__(
+        self,
+        title: str,
+        *,
+        bounds: tuple[float, float, float, float],
+        lines: Sequence[str] = (),
+        epochs: Sequence[str] = (),
+        types: Sequence[str] = (),
+        first_epoch: int = 0,
+        attribution: Sequence[tuple[str, str]] = ODBL_CREDIT,
+        limit_bytes: int = LIMIT_BYTES,
+    ) -> None:
+        west, south, east, north = bounds
+        super().__init__(location=[(south + north) / 2, (west + east) / 2], tiles=None, prefer_canvas=True)
+        self.bounds = [[south, west], [north, east]]
+        self.epochs, self.types = list(map(plain_text, epochs)), list(map(plain_text, types))
+        self.first_epoch = first_epoch
+        self.attribution = [list(part) for part in attribution]
+        self.page = PageFigure(
+            plain_text(title, 200), [plain_text(line, 400) for line in lines], limit_bytes, self
+        )
+
+    def note(self, text: str) -> None:
+        """Add a note for the reader, such as what was simplified or left out."""
+        line = plain_text(text, 400)
+        if line not in self.page.notes:
+            self.page.notes.append(line)
+
+    def leaflet_options(self) -> str:
+        """Return the options of the Leaflet map."""
+        return script_json(
+            {
+                "preferCanvas": True,
+                "attributionControl": False,
+                "zoomSnap": 0.25,
+                "minZoom": 8,
+                "maxZoom": 19,
+                "maxBoundsViscosity": 0.5,
+            }
+        )
+
+    def start_call(self) -> str:
+        """Return the last words of the page's script: all layers are described, draw them."""
+        settings = {
+            "bounds": self.bounds,
+            "epochs": self.epochs,
+            "types": self.types,
+            "epoch": self.first_epoch,
+            "attribution": self.attribution,
+            "panes": PANES,
+            "unit": UNIT,
+        }
+        return f"geoedge.start({self.get_name()}, {script_json(settings)});"
+
+    @property
+    def size_bytes(self) -> int:
+        """What the page weighs [B], also beyond its limit."""
+        return len(self.page.unlimited().encode())
+
+    def to_html(self) -> str:
+        """Return the page as text."""
+        return self.page.render()
+
+    def save(
+        self, outfile: str | bytes | os.PathLike[str] | BinaryIO, close_file: bool = True, **kwargs: Any
+    ) -> Path | None:
+        """Write the page, whole or not at all, and return its path.
+
+        Parameters
+        ----------
+        outfile
+            Path of the file, or a binary file that is open for writing.
+        close_file
+            Close the open file after writing.
+
+        Raises
+        ------
+        OutputError
+            If the page cannot be written there, or is over its limit.
+        """
+        data = self.page.render(**kwargs).encode()
+        if isinstance(outfile, str | bytes | os.PathLike):
+            return write_whole(Path(os.fsdecode(outfile)), data)
+        outfile.write(data)
+        if close_file:
+            outfile.close()
+        return None
+
+
+def write_whole(path: Path, data: bytes) -> Path:
+    """Write a file under another name first, so that nobody ever sees half of it, and return its path.
+
+    Parameters
+    ----------
+    path
+        Where the file is to be; its folder is made.
+    data
+        Its content.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written there.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.chmod(partial, 0o644)
+            os.replace(partial, path)
+        finally:
+            Path(partial).unlink(missing_ok=True)
+    except OSError as error:
+        msg = f"map: {str(path)!r} cannot be written ({error.strerror}); name a file in a folder you may write to"
+        raise OutputError(msg) from None
+    return path
+
+
+def _number(root: Figure) -> None:
+    """Give every element a number in place of its random name, so that equal input makes equal pages."""
+    waiting, count = list(root._children.values()), 0
+    while waiting:
+        element = waiting.pop(0)
+        element._id = f"{count}"
+        count += 1
+        waiting.extend(element._children.values())

@@ -1,0 +1,76 @@
+"""Words for the reader: names as safe text, and numbers in the unit that reads best."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+
+__all__ = ["byte_count", "clock", "percent", "plain_text", "points", "rate", "seconds"]
+
+LONGEST = 80
+"""Characters of a name that are shown."""
+
+
+def plain_text(value: object, longest: int = LONGEST) -> str:
+    """Return text that anybody may have written as one short line without invisible controls.
+
+    Line breaks become blanks; control, format and bidirectional characters, which could hide or reorder what
+    stands beside them, are left out, as are surrogates. Letters of every script stay as they are.
+
+    Parameters
+    ----------
+    value
+        The name or title; ``None`` and NaN become empty.
+    longest
+        Characters that are shown; a longer text ends in an ellipsis.
+    """
+    if value is None or value != value:
+        return ""
+    kept = (" " if c.isspace() else c for c in str(value) if c.isspace() or unicodedata.category(c)[0] != "C")
+    line = " ".join("".join(kept).split())
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+
+
+def seconds(value: float) -> str:
+    """Return a time [s] in s or ms; "unbounded" for one that grows beyond all bounds."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "unbounded"
+    if value < 1e-3:
+        return "below 1 ms" if value > 0 else "0 s"
+    return f"{value * 1e3:.3g} ms" if value < 0.9995 else f"{_digits(value)} s"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
+
+
+def percent(value: float) -> str:
+    """Return a share as a percentage."""
+    return f"{100 * value:.1f} %" if math.isfinite(value) else "–"
+
+
+def points(value: float) -> str:
+    """Return a difference of shares in percentage points, with its sign."""
+    return f"{100 * value:+.1f} points" if math.isfinite(value) else "–"
+
+
+def rate(value: float, unit: str) -> str:
+    """Return a number with its unit, to three digits."""
+    return f"{_digits(value)} {unit}" if math.isfinite(value) else "–"
+
+
+def byte_count(value: float) -> str:
+    """Return bytes in B, kB, MB or GB (powers of 1000)."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.0f} B"
+
+
+def clock(time_s: float) -> str:
+    """Return the time of day of seconds since midnight; days after the first are counted."""
+    minutes = round(time_s / 60.0)
+    days, rest = divmod(minutes, 24 * 60)
+    return f"{rest // 60:02d}:{rest % 60:02d}" + (f" +{days} d" if days else "")

@@ -1,0 +1,319 @@
+"""What a run says, in tables and sentences for a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from geoedge.answers import METRICS
+from geoedge.results import Results
+from geoedge.units import GIB
+
+if TYPE_CHECKING:
+    from geoedge.city.city import City
+    from geoedge.scenario import Scenario
+
+__all__ = ["print_city", "print_metrics", "print_run", "print_scenario"]
+
+HOTTEST = 8
+"""Sites listed as hottest."""
+MOVES = 12
+"""Controller actions listed."""
+
+
+def _number(value: float, unit: str, digits: int = 3) -> str:
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:.{digits}f}" if unit != "–" else f"{value:.3f}"
+
+
+def _clock(time_s: float) -> str:
+    minutes = round(time_s / 60.0)
+    return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=160)
+
+
+def print_run(results: Results, folder: Path, console: Console | None = None) -> None:
+    """Print the three answers side by side, the hottest sites, the controller's moves, and where it all is.
+
+    Parameters
+    ----------
+    results
+        A run with the tables of `geoedge.run`.
+    folder
+        Its folder.
+    console
+        Where to print; the terminal by default.
+    """
+    console = console or _console()
+    meta = results.meta
+    console.print()
+    console.print(Text(f"{meta['title']}", style="bold"))
+    console.print(Text(_window_line(meta)))
+    if "answers" in results.tables:
+        console.print(_answers_table(results))
+    if "policies" in results.tables:
+        console.print(_policies_table(results))
+    console.print(_hottest_table(results))
+    console.print(_moves_table(results))
+    if "control_epochs" in results.tables:
+        console.print(_gain_table(results))
+    for line in meta.get("findings", ()):
+        console.print(Text(f"• {line}"))
+    console.print()
+    console.print(Text(f"run  {folder}"))
+    if (folder / "map.html").is_file():
+        console.print(Text(f"map  {folder / 'map.html'}"))
+
+
+def _window_line(meta: Mapping[str, Any]) -> str:
+    start = meta["start_s"] + meta["warm_up_s"]
+    return (
+        f"{_clock(start)}–{_clock(meta['horizon_s'])} after {meta['warm_up_s'] / 60:.0f} min of warm-up; "
+        f"TTFT target {meta['ttft_target_s']:g} s; seed {meta['seed']}"
+    )
+
+
+def _answers_table(results: Results) -> Table:
+    answers = results.tables["answers"]
+    columns = list(dict.fromkeys(answers["column"]))
+    table = Table(title="The three answers", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    table.add_column("")
+    for column in columns:
+        table.add_column(Text(column.replace(": ", ":\n")), justify="right")
+    for metric in dict.fromkeys(answers["metric"]):
+        rows = answers[answers["metric"] == metric].set_index("column")
+        unit = str(rows["unit"].iloc[0])
+        cells = [
+            _with_interval(rows.loc[column], unit) if column in rows.index else "–" for column in columns
+        ]
+        table.add_row(Text(str(rows["label"].iloc[0])), unit, *cells)
+    target = results.meta["ttft_target_s"]
+    table.caption = (
+        f"coverage: share of requests with TTFT at most {target:g} s. Simulated numbers: mean of "
+        f"{results.meta.get('replications', 1)} paired runs ± 95 % interval; ensemble: mean and the range of 95 % of layouts."
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def _with_interval(row: Any, unit: str) -> str:
+    text = _number(float(row["value"]), unit)
+    low, high = float(row["low"]), float(row["high"])
+    if math.isnan(low):
+        return text
+    if abs((low + high) / 2 - float(row["value"])) < 1e-9:
+        return f"{text} ± {(high - low) / 2:.3f}"
+    return f"{text} [{_number(low, unit)}, {_number(high, unit)}]"
+
+
+def _policies_table(results: Results) -> Table:
+    policies = results.tables["policies"]
+    table = Table(
+        title="TTFT coverage by routing policy", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+    )
+    table.add_column("policy")
+    for column in policies.columns[1:]:
+        table.add_column(str(column), justify="right")
+    for row in policies.itertuples(index=False):
+        table.add_row(Text(str(row[0])), *(_number(value, "–") for value in row[1:]))
+    return table
+
+
+def _hottest_table(results: Results) -> Table:
+    sites = results.site_table().head(HOTTEST)
+    table = Table(
+        title="Hottest sites (by missed requests)", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+    )
+    for name in ("site", "kind", "profile at start"):
+        table.add_column(name, max_width=30, overflow="ellipsis", no_wrap=True)
+    for name in ("requests", "missed", "of all misses", "utilisation", "mean wait s", "prefill s/s"):
+        table.add_column(name, justify="right")
+    profile_of = results.sites.set_index("site")["profile"]
+    for row in sites.to_dict("records"):
+        name = str(row["name"]) or f"site {row['site']}"
+        profile = results.meta["profile_names"][int(profile_of[row["site"]])]
+        table.add_row(
+            Text(name),
+            Text(str(row["kind"])),
+            Text(profile),
+            f"{row['requests']:,}",
+            f"{row['missed_share']:.0%}",
+            f"{row['share_of_all_misses']:.1%}",
+            f"{row['utilization']:.2f}",
+            f"{row['mean_wait_s']:.2f}",
+            f"{row['prefill_s_per_s']:.2f}",
+        )
+    return table
+
+
+def _moves_table(results: Results) -> Table | Text:
+    actions, names = results.actions, results.meta["profile_names"]
+    if actions.empty:
+        return Text(f"Controller ({results.meta['controller']}): no moves.")
+    moved = actions["bytes_moved"].sum() / GIB
+    table = Table(
+        title=f"Controller: {len(actions)} moves, {moved:.1f} GiB (first replication)",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for name in ("time", "action", "site", "from → to"):
+        table.add_column(name, max_width=34, overflow="ellipsis", no_wrap=True)
+    for name in ("GiB", "predicted gain"):
+        table.add_column(name, justify="right")
+    site_name = results.sites.set_index("site")["name"]
+    for row in actions.head(MOVES).to_dict("records"):
+        table.add_row(
+            _clock(row["time_s"]),
+            str(row["action"]),
+            Text(str(site_name[row["site"]]) or f"site {row['site']}"),
+            Text(f"{names[row['from_profile']]} → {names[row['to_profile']]}"),
+            f"{row['bytes_moved'] / GIB:.2f}",
+            f"{row['predicted_gain']:+.4f}",
+        )
+    if len(actions) > MOVES:
+        table.caption = f"{len(actions) - MOVES} more in actions.parquet"
+    return table
+
+
+def _gain_table(results: Results) -> Table:
+    table = Table(
+        title="What the moves promised and brought (coverage against the same run without controller)",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for name in ("epoch from", "moves", "GiB", "predicted gain", "still", "with controller", "realised gain"):
+        table.add_column(name, justify="right")
+    for row in results.tables["control_epochs"].to_dict("records"):
+        half = (row["high"] - row["low"]) / 2
+        table.add_row(
+            _clock(row["start_s"]),
+            f"{row['moves']:.1f}",
+            f"{row['bytes_moved'] / GIB:.2f}",
+            f"{row['predicted_gain']:+.4f}",
+            f"{row['still']:.3f}",
+            f"{row['still'] + row['change']:.3f}",
+            f"{row['change']:+.4f}" + ("" if math.isnan(half) else f" ± {half:.4f}"),
+        )
+    table.caption = "moves, GiB and predicted gain: mean of the runs, of the epoch's own moves; realised: of all moves so far"
+    table.caption_justify = "left"
+    return table
+
+
+def print_metrics(metrics: Mapping[str, float], title: str, ttft_target_s: float) -> None:
+    """Print one answer.
+
+    Parameters
+    ----------
+    metrics
+        As `geoedge.answers.answer_metrics` gives them.
+    title
+        Title of the study.
+    ttft_target_s
+        TTFT target [s].
+    """
+    table = Table(
+        title=Text(f"{title}: theory, TTFT target {ttft_target_s:g} s"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
+    table.add_column("")
+    table.add_column("unit")
+    table.add_column("theory (PPP)", justify="right")
+    for name, value in metrics.items():
+        label, unit = METRICS.get(name, (name.replace("share:", "served by "), "–"))
+        table.add_row(Text(label), unit, _number(value, unit, 4))
+    _console().print(table)
+
+
+def print_scenario(scenario: Scenario) -> None:
+    """Print what a scenario holds: profiles, request types, and what follows for memory and time.
+
+    Parameters
+    ----------
+    scenario
+        A valid scenario.
+    """
+    from geoedge.workload import build_workload
+
+    workload = build_workload(scenario.workload, scenario.hardware)
+    console = _console()
+    console.print(Text(f"{scenario.title}: the scenario is valid", style="bold"))
+    profiles = Table(title="Profiles", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("profile", "share of sites", "memory GiB", "concurrency"):
+        profiles.add_column(name, justify="left" if name == "profile" else "right")
+    for name in workload.type_names:
+        profiles.add_column(Text(f"hit {name}, token"), justify="right")
+    for s, name in enumerate(workload.profile_names):
+        profiles.add_row(
+            Text(name),
+            f"{workload.placement_probability[s]:.2f}",
+            f"{workload.persistent_bytes[s] / GIB:.2f}",
+            str(workload.concurrency[s]),
+            *(str(hit) for hit in workload.hit_tokens[s]),
+        )
+    requests = Table(title="Request types", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("type", "probability", "prompt, token", "answer, token", "full prefill, s", "decode, s"):
+        requests.add_column(name, justify="left" if name == "type" else "right")
+    for q, name in enumerate(workload.type_names):
+        requests.add_row(
+            Text(name),
+            f"{workload.type_probability[q]:.2f}",
+            str(workload.prompt_tokens[q]),
+            str(workload.output_tokens[q]),
+            f"{workload.full_prefill_time[q]:.3f}",
+            f"{workload.decode_time[q]:.2f}",
+        )
+    console.print(profiles)
+    console.print(requests)
+
+
+def print_city(city: City) -> None:
+    """Print what a map holds, what was imputed and what was dropped.
+
+    Parameters
+    ----------
+    city
+        A loaded city.
+    """
+    console = _console()
+    console.print(
+        Text(f"{city.name}: {city.area_km2:.2f} km² of land where people are, {city.crs}", style="bold")
+    )
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for key, value in _flat(city.report):
+        table.add_row(Text(key), Text(_plain(value)))
+    console.print(table)
+    console.print(Text(city.attribution))
+
+
+def _flat(report: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in report.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key} ")
+        else:
+            yield f"{above}{key}".replace("_", " "), value
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_plain(part) for part in value)
+    return str(value)

@@ -1,0 +1,388 @@
+"""Results: what a run leaves behind, the metrics that follow from it, and its folder on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from geoedge.answers import answer_metrics
+from geoedge.errors import GeoEdgeError, OutputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+__all__ = ["RECORD_COLUMNS", "STATUS", "Results", "batch_interval", "check_writable"]
+
+STATUS = ("served", "in_service", "waiting", "in_flight", "rejected")
+"""What a request is at the horizon; the column ``status`` holds the index."""
+
+RECORD_COLUMNS: Mapping[str, str] = {
+    "created_s": "float64",
+    "user": "int32",
+    "request_type": "int16",
+    "activity": "int8",
+    "x_m": "float64",
+    "y_m": "float64",
+    "epoch": "int16",
+    "site": "int32",
+    "profile": "int16",
+    "hit_tokens": "int32",
+    "distance_km": "float64",
+    "radio_s": "float64",
+    "arrived_s": "float64",
+    "started_s": "float64",
+    "wait_s": "float64",
+    "prefill_s": "float64",
+    "ttft_s": "float64",
+    "first_token_s": "float64",
+    "finished_s": "float64",
+    "status": "int8",
+}
+
+_TABLES = ("epochs", "series", "actions")
+_RECORDS, _SITES, _META, _SCENARIO = "requests.parquet", "sites.parquet", "provenance.json", "scenario.toml"
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """A run: one record a request, tables per epoch and step, and where it all came from.
+
+    After the horizon no request is added and the queues drain. Service is first come, first served,
+    so later arrivals could not have changed a recorded TTFT; `status` still tells what each
+    request was at the horizon.
+
+    Parameters
+    ----------
+    label
+        Name of the run in tables.
+    records
+        One row a request, columns of ``RECORD_COLUMNS``; times in seconds since midnight.
+    sites
+        One row a site: site, name, kind, lon, lat, x_m, y_m, profile (at the start).
+    epochs
+        One row an epoch and site.
+    series
+        One row a step.
+    actions
+        The controller's log.
+    meta
+        Seed, window, target, names, versions and checksums.
+    tables
+        Further tables by name, such as ``answers`` and ``ensemble``.
+    scenario_toml
+        The scenario as TOML.
+    """
+
+    label: str
+    records: pa.Table
+    sites: pd.DataFrame
+    epochs: pd.DataFrame
+    series: pd.DataFrame
+    actions: pd.DataFrame
+    meta: dict[str, Any]
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    scenario_toml: str = ""
+
+    # -- the measured part of the records ----------------------------------------------------------
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one column of the records after the warm-up."""
+        return self._measured(name)
+
+    def _measured(self, name: str) -> NDArray[Any]:
+        return np.asarray(self.records.column(name).to_numpy()[self._window])
+
+    @cached_property
+    def _window(self) -> NDArray[np.bool_]:
+        created = self.records.column("created_s").to_numpy()
+        return np.asarray(created >= self.meta["start_s"] + self.meta["warm_up_s"])
+
+    @property
+    def requests(self) -> int:
+        """Requests created after the warm-up."""
+        return int(self._window.sum())
+
+    # -- the questions all three answers share ---------------------------------------------------
+
+    def ttft_coverage(self, tau: float) -> float:
+        """Return the share of requests with TTFT at most `tau` [s]."""
+        return float(np.mean(self._measured("ttft_s") <= tau))
+
+    def ttft_quantile(self, probability: float) -> float:
+        """Return the TTFT [s] that a share `probability` of requests meets."""
+        return float(np.quantile(self._measured("ttft_s"), probability))
+
+    @property
+    def mean_ttft(self) -> float:
+        """Mean TTFT [s]."""
+        return float(self._measured("ttft_s").mean())
+
+    def parts(self) -> dict[str, float]:
+        """Return the mean radio delay, wait and prefill time [s]."""
+        return {part: float(self._measured(f"{part}_s").mean()) for part in ("radio", "wait", "prefill")}
+
+    @property
+    def profile_share(self) -> NDArray[np.float64]:
+        """Share of requests served by each profile, shape (S,)."""
+        counts = np.bincount(self._measured("profile"), minlength=len(self.meta["profile_names"]))
+        return np.asarray(counts / counts.sum(), dtype=np.float64)
+
+    def offloading_ratio(self, by: Literal["tokens", "prefill_time"] = "tokens") -> float:
+        """Return the share of prompt tokens, or of prefill time, that caches save, Eq. (45)."""
+        types = self._measured("request_type")
+        if by == "tokens":
+            full = np.asarray(self.meta["prompt_tokens"], dtype=np.float64)[types]
+            return float(self._measured("hit_tokens").sum() / full.sum())
+        full = np.asarray(self.meta["full_prefill_s"], dtype=np.float64)[types]
+        return float(1.0 - self._measured("prefill_s").sum() / full.sum())
+
+    @property
+    def mean_serving_distance(self) -> float:
+        """Mean distance to the serving site [km]."""
+        return float(self._measured("distance_km").mean())
+
+    @property
+    def mean_utilization(self) -> float:
+        """Busy servers over servers after the warm-up, all sites together."""
+        after = self.epochs[self.epochs.start_s >= self.meta["start_s"] + self.meta["warm_up_s"]]
+        servers = after.concurrency * (after.end_s - after.start_s)
+        return float((after.utilization * servers).sum() / servers.sum())
+
+    def metrics(self) -> dict[str, float]:
+        """Return one number for each metric and each profile's share of requests."""
+        return answer_metrics(self, self.meta["ttft_target_s"], self.meta["profile_names"])
+
+    def status_counts(self) -> dict[str, int]:
+        """Return how many requests were served, in service, waiting, in flight or rejected at the horizon."""
+        counts = np.bincount(self.records.column("status").to_numpy(), minlength=len(STATUS))
+        return {name: int(count) for name, count in zip(STATUS, counts, strict=True)}
+
+    def site_table(self, tau: float | None = None) -> pd.DataFrame:
+        """Return the sites with their requests, misses and load, worst share of misses first.
+
+        Parameters
+        ----------
+        tau
+            TTFT target [s]; the scenario's by default.
+        """
+        import pandas as pd
+
+        target = self.meta["ttft_target_s"] if tau is None else tau
+        site, count = self._measured("site"), len(self.sites)
+        requests = np.bincount(site, minlength=count)
+        missed = np.bincount(site, weights=self._measured("ttft_s") > target, minlength=count)
+        waits = np.bincount(site, weights=self._measured("wait_s"), minlength=count)
+        after = self.epochs[self.epochs.start_s >= self.meta["start_s"] + self.meta["warm_up_s"]]
+        load = after.groupby("site")[["utilization", "prefill_s_per_s"]].mean().reindex(range(count))
+        served = np.maximum(requests, 1)
+        table = pd.DataFrame(
+            {
+                "site": self.sites["site"].to_numpy(),
+                "name": self.sites["name"].to_numpy(),
+                "kind": self.sites["kind"].to_numpy(),
+                "requests": requests,
+                "missed": missed.astype(np.int64),
+                "missed_share": missed / served,
+                "share_of_all_misses": missed / max(missed.sum(), 1.0),
+                "mean_wait_s": waits / served,
+                "utilization": load.utilization.to_numpy(),
+                "prefill_s_per_s": load.prefill_s_per_s.to_numpy(),
+            }
+        )
+        return table.sort_values(["missed", "site"], ascending=[False, True], kind="stable").reset_index(
+            drop=True
+        )
+
+    # -- on disk -----------------------------------------------------------------------------------
+
+    def with_tables(self, **tables: pd.DataFrame) -> Self:
+        """Return the same results with further tables."""
+        return replace(self, tables=self.tables | tables)
+
+    def with_meta(self, **meta: Any) -> Self:
+        """Return the same results with further facts."""
+        return replace(self, meta=self.meta | meta)
+
+    def save(self, folder: str | Path, pages: Mapping[str, str] | None = None) -> Path:
+        """Write the run folder, whole or not at all.
+
+        An existing run folder is replaced; anything else that stands there is left alone.
+
+        Parameters
+        ----------
+        folder
+            Where the folder is to be.
+        pages
+            Further text files of the folder, such as the map, by name.
+
+        Raises
+        ------
+        OutputError
+            If the folder cannot be written, or is not a run folder.
+        """
+        target = Path(folder).expanduser().absolute()
+        check_writable(target)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        except OSError as error:
+            msg = f"`output` {str(target)!r} cannot be written ({error.strerror}); name a folder you may write to"
+            raise OutputError(msg) from None
+        try:
+            self._write(partial)
+            for name, text in (pages or {}).items():
+                (partial / name).write_text(text, encoding="utf-8", newline="\n")
+            partial.chmod(0o755)
+            _swap(partial, target)
+        except OSError as error:
+            msg = f"`output` {str(target)!r} cannot be written ({error.strerror}); name a folder you may write to"
+            raise OutputError(msg) from None
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        return target
+
+    def _write(self, folder: Path) -> None:
+        import geopandas as gpd
+        import pyarrow.parquet as pq
+
+        pq.write_table(self.records, folder / _RECORDS, compression="zstd")
+        points = gpd.points_from_xy(self.sites.lon, self.sites.lat)
+        gpd.GeoDataFrame(self.sites, geometry=points, crs="EPSG:4326").to_parquet(folder / _SITES)
+        for name, table in self._all_tables().items():
+            table.to_parquet(folder / f"{name}.parquet", index=False)
+        (folder / _SCENARIO).write_text(self.scenario_toml, encoding="utf-8")
+        sums = self.meta.get("checksums", {}) | {"scenario": sha256(self.scenario_toml.encode()).hexdigest()}
+        written = datetime.now(UTC).isoformat(timespec="seconds")
+        meta = {"label": self.label, **self.meta, "checksums": sums, "written": written}
+        (folder / _META).write_text(json.dumps(meta, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    def _all_tables(self) -> dict[str, pd.DataFrame]:
+        return {name: getattr(self, name) for name in _TABLES} | dict(sorted(self.tables.items()))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a run folder.
+
+        Parameters
+        ----------
+        folder
+            A folder that `save` wrote.
+
+        Raises
+        ------
+        OutputError
+            If it is no complete run folder.
+        """
+        import geopandas as gpd
+        import pandas as pd
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = Path(folder)
+        try:
+            meta = json.loads((path / _META).read_text(encoding="utf-8"))
+            del meta["written"]
+            known = {_RECORDS, _SITES}
+            tables = {
+                f.stem: pd.read_parquet(f) for f in sorted(path.glob("*.parquet")) if f.name not in known
+            }
+            sites = pd.DataFrame(gpd.read_parquet(path / _SITES).drop(columns="geometry"))
+            return cls(
+                label=meta.pop("label"),
+                records=pq.read_table(path / _RECORDS),
+                sites=sites,
+                epochs=tables.pop("epochs"),
+                series=tables.pop("series"),
+                actions=tables.pop("actions"),
+                meta=meta,
+                tables=tables,
+                scenario_toml=(path / _SCENARIO).read_text(encoding="utf-8"),
+            )
+        except (OSError, KeyError, ValueError, pa.ArrowInvalid) as error:
+            reason = (
+                "there is no such folder"
+                if not path.is_dir()
+                else f"it is incomplete ({error})".splitlines()[0]
+            )
+            msg = (
+                f"`run` {str(folder)!r} is not a run folder: {reason}; give a folder that `geoedge run` wrote"
+            )
+            raise OutputError(msg) from None
+
+
+def check_writable(target: Path) -> None:
+    """Raise before hours of work are spent where nothing can be written.
+
+    Parameters
+    ----------
+    target
+        The run folder to be.
+
+    Raises
+    ------
+    OutputError
+        If something other than a run folder stands there, or its parent cannot be written.
+    """
+    if target.exists() and not (target / _META).is_file() and (target.is_file() or any(target.iterdir())):
+        msg = f"`output` {str(target)!r} exists and is not a run folder; name a new folder, or an old run to replace"
+        raise OutputError(msg)
+    parent = next(folder for folder in target.absolute().parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        msg = f"`output` {str(target)!r} cannot be written (no permission in {str(parent)!r}); name another folder"
+        raise OutputError(msg)
+
+
+def _swap(partial: Path, target: Path) -> None:
+    if not target.exists():
+        partial.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+    target.rename(old / "run")
+    partial.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def batch_interval(
+    results: Results, metric: Callable[[NDArray[np.float64]], float], *, batches: int = 20
+) -> tuple[float, float, float]:
+    """Return a mean of TTFT batches and its 95 % interval, for one stationary run.
+
+    Batch means serve stationary runs only; a run whose demand shifts takes paired replications.
+
+    Parameters
+    ----------
+    results
+        The run.
+    metric
+        A mean over the TTFT [s] of a batch, for example ``lambda ttft: (ttft <= 0.8).mean()``.
+    batches
+        Batches of equal length in time, at least 10.
+    """
+    from scipy.stats import t as student
+
+    if batches < 10:
+        msg = f"`batches` must be at least 10, not {batches}: fewer give no trustworthy interval"
+        raise GeoEdgeError(msg)
+    created, ttft = results.column("created_s"), results.column("ttft_s")
+    edges = np.linspace(
+        results.meta["start_s"] + results.meta["warm_up_s"], results.meta["horizon_s"], batches + 1
+    )
+    cuts = np.searchsorted(created, edges)
+    means = np.array([metric(ttft[a:b]) for a, b in pairwise(cuts) if b > a])
+    half = float(student.ppf(0.975, len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means)))
+    centre = float(means.mean())
+    return centre, centre - half, centre + half

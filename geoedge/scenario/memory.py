@@ -1,0 +1,29 @@
+"""Memory of a site in whole bytes, shared by the scenario, which must refuse, and the workload, which computes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+__all__ = ["concurrency", "runtime_bytes", "usable_kv_bytes"]
+
+
+def usable_kv_bytes(memory_bytes: int, memory_fraction: float, weights_bytes: int, reserve_bytes: int) -> int:
+    """Return the memory left for keys and values, memory × fraction − weights − reserve [B].
+
+    The fraction is taken as the decimal number it is written as, so that the result is exact.
+    It is negative where the weights do not fit.
+    """
+    return int(Fraction(repr(memory_fraction)) * memory_bytes) - weights_bytes - reserve_bytes
+
+
+def runtime_bytes(longest_tokens: int, kv_bytes_per_token: int) -> int:
+    """Return the memory of one running request, m_run = longest prompt with answer × κ [B]."""
+    return longest_tokens * kv_bytes_per_token
+
+
+def concurrency(usable_bytes: int, persistent_bytes: int, request_bytes: int) -> int:
+    """Return the requests that run at once, c = ⌊(M − B)/m_run⌋ in whole bytes, Eq. (13).
+
+    It is 0 where the cache leaves too little room for one request.
+    """
+    return max(0, (usable_bytes - persistent_bytes) // request_bytes)

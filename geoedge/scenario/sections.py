@@ -1,0 +1,339 @@
+"""The tables of a scenario: each field with its meaning, unit, default and range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from geoedge.units import GIB
+
+__all__ = [
+    "CityConfig",
+    "ControlConfig",
+    "DemandConfig",
+    "DwellHours",
+    "HardwareConfig",
+    "MobilityConfig",
+    "PlaceWeight",
+    "PrefixConfig",
+    "ProfileConfig",
+    "RadioConfig",
+    "RequestConfig",
+    "RoutingConfig",
+    "Section",
+    "ServiceConfig",
+    "SimulationConfig",
+    "SitesConfig",
+    "TargetConfig",
+    "WorkloadConfig",
+]
+
+_MAX_TOKENS = 10_000_000
+_MAX_BYTES = 10**15
+
+Weight = Annotated[float, Field(ge=0.0, le=1e6)]
+Hourly = Annotated[tuple[Weight, ...], Field(min_length=24, max_length=24)]
+Name = Annotated[str, Field(min_length=1, max_length=80)]
+
+_FLAT_DAY = (1.0,) * 24
+# A day with two halves: people leave for work in the morning and after lunch, for leisure in the evening.
+_DEPARTURES = (
+    *(0.01, 0.01, 0.01, 0.01, 0.02, 0.06, 0.20, 0.45, 0.50, 0.35, 0.20, 0.15),
+    *(0.20, 0.50, 0.40, 0.15, 0.12, 0.20, 0.40, 0.45, 0.25, 0.10, 0.05, 0.02),
+)
+_WORK_SHARE = (
+    *(0.20, 0.20, 0.20, 0.30, 0.60, 0.85, 0.90, 0.90, 0.90, 0.85, 0.60, 0.40),
+    *(0.35, 0.85, 0.75, 0.40, 0.15, 0.08, 0.05, 0.05, 0.05, 0.10, 0.20, 0.20),
+)
+_LEISURE_SHARE = (
+    *(0.80, 0.80, 0.80, 0.70, 0.40, 0.15, 0.10, 0.10, 0.10, 0.15, 0.40, 0.60),
+    *(0.65, 0.15, 0.25, 0.60, 0.85, 0.92, 0.95, 0.95, 0.95, 0.90, 0.80, 0.80),
+)
+
+
+class Section(BaseModel):
+    """A frozen table of the scenario that refuses unknown keys and values of another type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lists_are_tuples(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        return {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+
+
+class CityConfig(Section):
+    """Where the study takes place."""
+
+    source: str = Field(
+        min_length=1,
+        description="shipped city, path of an .osm, .osm.gz, .osm.bz2 or .osm.pbf file, or place name [–]",
+    )
+    bbox: tuple[float, float, float, float] | None = Field(
+        default=None, description="west, south, east, north of the part to use; all of it if omitted [degree]"
+    )
+    boundary_buffer_m: float = Field(
+        default=100.0,
+        gt=0.0,
+        le=2000.0,
+        description="how far from streets and buildings land counts as land where people are [m]",
+    )
+
+
+class SitesConfig(Section):
+    """Where edge GPUs stand."""
+
+    source: str = Field(
+        default="hosts",
+        min_length=1,
+        description='"hosts" (candidate hosts in the map file), "poisson", or a .csv, .geojson or .gpkg file [–]',
+    )
+    merge_distance_m: float = Field(
+        default=50.0, ge=0.0, le=5000.0, description="objects closer than this are one site [m]"
+    )
+    density_per_km2: float | None = Field(
+        default=None, gt=0.0, le=1e5, description="site density λ_b, needed for Poisson sites [1/km²]"
+    )
+
+
+class PrefixConfig(Section):
+    """One vertex of the prefix forest."""
+
+    name: Name = Field(description="name of the prefix [–]")
+    parent: str = Field(default="", description='prefix that this one extends, "" for a root [–]')
+    depth_tokens: int = Field(
+        ge=1,
+        le=_MAX_TOKENS,
+        description="tokens from the start of the prompt to the end of this prefix ℓ_v [token]",
+    )
+
+
+class ProfileConfig(Section):
+    """One cache profile: an ancestor-closed set of prefixes that a site keeps."""
+
+    name: Name = Field(description="name of the cache profile [–]")
+    prefixes: tuple[str, ...] = Field(default=(), description="prefixes stored, with all their ancestors [–]")
+    placement_probability: float = Field(
+        ge=0.0, le=1.0, description="share of sites that hold this profile π_s [–]"
+    )
+    persistent_bytes: int | None = Field(
+        default=None, ge=0, le=_MAX_BYTES, description="memory B_s, from the unique tokens if omitted [B]"
+    )
+    concurrency: int | None = Field(
+        default=None,
+        ge=1,
+        le=100_000,
+        description="requests at once c_s, from the memory if omitted [requests]",
+    )
+
+
+class PlaceWeight(Section):
+    """Relative rate of a request type by what its user is doing."""
+
+    home: Weight = Field(default=1.0, description="at home [–]")
+    work: Weight = Field(default=1.0, description="at work [–]")
+    leisure: Weight = Field(default=1.0, description="at leisure [–]")
+    street: Weight = Field(default=1.0, description="on the way [–]")
+
+
+class RequestConfig(Section):
+    """One request type."""
+
+    name: Name = Field(description="name of the request type [–]")
+    type_probability: float = Field(ge=0.0, le=1.0, description="share of this type among requests p_q [–]")
+    prompt_tokens: int = Field(ge=1, le=_MAX_TOKENS, description="prompt length L_q [token]")
+    output_tokens: int = Field(ge=1, le=_MAX_TOKENS, description="answer length [token]")
+    prefix: str = Field(default="", description='deepest prefix that the prompt starts with, "" for none [–]')
+    place_weight: PlaceWeight = Field(
+        default=PlaceWeight(), description="relative rate by the activity of the user [–]"
+    )
+    hour_weight: Hourly = Field(
+        default=_FLAT_DAY, description="relative rate by hour of the day, from midnight [–]"
+    )
+
+
+class WorkloadConfig(Section):
+    """What is asked and what can be stored."""
+
+    prefixes: tuple[PrefixConfig, ...] = Field(default=(), description="the prefix forest [–]")
+    profiles: tuple[ProfileConfig, ...] = Field(
+        min_length=1, description="cache profiles; the first is the fallback and stores nothing [–]"
+    )
+    requests: tuple[RequestConfig, ...] = Field(min_length=1, description="request types [–]")
+
+
+class HardwareConfig(Section):
+    """One site's GPU and model; defaults: RTX 4090 with Llama-3.1-8B in bf16.
+
+    The prefill curve g(n) = c0 + a n + b n² is fitted by nonnegative least squares to the RTX 4090 kernel
+    profiles published with LLMServingSim (64 to 16,384 tokens, chunks of at most 2,048).
+    """
+
+    name: str = Field(default="RTX 4090, Llama-3.1-8B bf16", description="what runs where [–]")
+    prefill_linear_s: float = Field(
+        default=8.846674664087123e-05, ge=0.0, le=10.0, description="prefill curve, a [s/token]"
+    )
+    prefill_quadratic_s: float = Field(
+        default=1.974050893750552e-09, ge=0.0, le=1.0, description="prefill curve, b [s/token²]"
+    )
+    prefill_constant_s: float = Field(
+        default=0.005400692145163204,
+        ge=0.0,
+        le=60.0,
+        description="prefill curve, c0, charged once if n > 0 [s]",
+    )
+    memory_bytes: int = Field(default=24 * GIB, ge=1, le=_MAX_BYTES, description="GPU memory [B]")
+    memory_fraction: float = Field(
+        default=0.9, gt=0.0, le=1.0, description="share of the memory that the server may use [–]"
+    )
+    weights_bytes: int = Field(
+        default=16_060_000_000,
+        ge=0,
+        le=_MAX_BYTES,
+        description="model weights, 8.03e9 numbers of 2 bytes [B]",
+    )
+    reserve_bytes: int = Field(
+        default=GIB, ge=0, le=_MAX_BYTES, description="kept free for activations and graphs [B]"
+    )
+    kv_bytes_per_token: int = Field(
+        default=131_072, ge=1, le=_MAX_BYTES, description="keys and values of one token κ [B/token]"
+    )
+    decode_step_s: float = Field(
+        default=0.020, ge=0.0, le=60.0, description="time of one output token [s/token]"
+    )
+    decode_time_s: float | None = Field(
+        default=None, ge=0.0, le=1e5, description="decode time D of every type; output × step if omitted [s]"
+    )
+    runtime_bytes_per_request: int | None = Field(
+        default=None,
+        ge=1,
+        le=_MAX_BYTES,
+        description="memory of a running request m_run; longest if omitted [B]",
+    )
+
+
+class RadioConfig(Section):
+    """Delay from user to site, ξ r^α."""
+
+    delay_coefficient: float = Field(default=0.32, gt=0.0, le=1e4, description="ξ [s/km^α]")
+    delay_exponent: float = Field(default=2.5, ge=1.0, le=8.0, description="α [–]")
+
+
+class DemandConfig(Section):
+    """How much is asked."""
+
+    users: int | None = Field(
+        default=None, ge=1, le=10_000_000, description="people who use the service [users]"
+    )
+    request_rate_per_user_s: float | None = Field(
+        default=None, gt=0.0, le=100.0, description="base request rate of a user ν [1/s]"
+    )
+    request_intensity_per_km2_s: float | None = Field(
+        default=None, gt=0.0, le=1e6, description="λ_u ν of a study without a city [1/(s km²)]"
+    )
+    cell_m: float = Field(default=50.0, ge=5.0, le=2000.0, description="cell of the demand raster [m]")
+
+
+class DwellHours(Section):
+    """Mean stay at a destination (exponential)."""
+
+    work: float = Field(default=4.0, gt=0.0, le=24.0, description="at work [h]")
+    leisure: float = Field(default=1.5, gt=0.0, le=24.0, description="at leisure [h]")
+
+
+class MobilityConfig(Section):
+    """How people move: home, a destination, home again."""
+
+    walk_share: float = Field(
+        default=0.5, ge=0.0, le=1.0, description="share of people who walk, others drive [–]"
+    )
+    departures_per_hour: Hourly = Field(
+        default=_DEPARTURES, description="rate at which a person at home leaves, by hour from midnight [1/h]"
+    )
+    work_share: Hourly = Field(
+        default=_WORK_SHARE, description="pull of work destinations on those who leave, by hour [–]"
+    )
+    leisure_share: Hourly = Field(
+        default=_LEISURE_SHARE, description="pull of leisure destinations on those who leave, by hour [–]"
+    )
+    dwell_hours: DwellHours = Field(default=DwellHours(), description="mean stay at a destination [h]")
+    destinations: int = Field(default=240, ge=2, le=2000, description="destinations in the city K [places]")
+
+
+class RoutingConfig(Section):
+    """Which site serves a request."""
+
+    policy: Literal["load_aware", "nearest", "prefix_only"] = Field(
+        default="load_aware",
+        description="what the choice counts: radio, prefill and wait; radio; radio and prefill [–]",
+    )
+    advertise: Literal["equilibrium", "state", "measured"] = Field(
+        default="equilibrium", description="which waits sites advertise [–]"
+    )
+    scope: Literal["site", "tier"] = Field(
+        default="site", description="waits advertised for each site or for each tier [–]"
+    )
+    telemetry_period_s: float = Field(
+        default=1.0, ge=0.0, le=86_400.0, description="time between two adverts; 0 at every request [s]"
+    )
+    telemetry_delay_s: float = Field(
+        default=0.0, ge=0.0, le=86_400.0, description="age of an advert when it arrives [s]"
+    )
+
+
+class ServiceConfig(Section):
+    """How long a request holds its server."""
+
+    law: Literal["prefill_plus_decode", "exponential_mixture", "exponential_type", "deterministic"] = Field(
+        default="prefill_plus_decode", description="distribution of the service time [–]"
+    )
+    radio_shifts_arrival: bool = Field(
+        default=True, description="whether a request reaches its site after the radio delay [–]"
+    )
+
+
+class ControlConfig(Section):
+    """What the controller may do between epochs."""
+
+    controller: Literal["greedy", "none"] = Field(default="greedy", description="who moves caches [–]")
+    migration_budget_bytes: int = Field(
+        default=16_000_000_000, ge=0, le=_MAX_BYTES, description="bytes moved in an epoch, at most [B]"
+    )
+    backhaul_bytes_per_s: float = Field(
+        default=1.25e9, gt=0.0, le=1e13, description="rate at which a site receives state, 10 Gbit/s [B/s]"
+    )
+    fallback_floor: float = Field(
+        default=0.0, ge=0.0, le=1.0, description="share of sites that keep the fallback profile, at least [–]"
+    )
+    deep_cap: float = Field(
+        default=1.0, ge=0.0, le=1.0, description="share of sites with one deep profile, at most [–]"
+    )
+    min_gain: float = Field(
+        default=0.001,
+        ge=0.0,
+        le=1.0,
+        description="predicted gain in coverage below which nothing is moved [–]",
+    )
+
+
+class TargetConfig(Section):
+    """What counts as in time."""
+
+    ttft_target_s: float = Field(default=0.8, gt=0.0, le=600.0, description="time to first token τ₀ [s]")
+    reliability: float = Field(
+        default=0.9, gt=0.0, lt=1.0, description="share of requests to be in time ζ [–]"
+    )
+
+
+class SimulationConfig(Section):
+    """The window of the day that is studied."""
+
+    start_hour: float = Field(default=8.0, ge=3.0, lt=24.0, description="start; the day begins at 03:00 [h]")
+    duration_s: float = Field(default=7200.0, gt=0.0, le=75_600.0, description="length, warm-up included [s]")
+    warm_up_s: float = Field(default=1800.0, ge=0.0, le=75_600.0, description="start that is not counted [s]")
+    epoch_s: float = Field(default=1800.0, gt=0.0, le=75_600.0, description="time between two plans [s]")
+    replications: int = Field(default=5, ge=1, le=10_000, description="independent runs [runs]")

@@ -1,0 +1,47 @@
+"""Serving: which site a request goes to, how long it waits there, and the event loop over all sites."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from geoedge.serving.advertising import Advert
+    from geoedge.serving.events import LAWS, ServingEngine
+    from geoedge.serving.queue import fcfs_starts
+    from geoedge.serving.records import STATUS, Records, Requests, SiteSums
+    from geoedge.serving.routing import POLICIES, route
+
+__all__ = [
+    "LAWS",
+    "POLICIES",
+    "STATUS",
+    "Advert",
+    "Records",
+    "Requests",
+    "ServingEngine",
+    "SiteSums",
+    "fcfs_starts",
+    "route",
+]
+
+_HOME = {
+    "LAWS": "events",
+    "POLICIES": "routing",
+    "STATUS": "records",
+    "Advert": "advertising",
+    "Records": "records",
+    "Requests": "records",
+    "ServingEngine": "events",
+    "SiteSums": "records",
+    "fcfs_starts": "queue",
+    "route": "routing",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that numba loads only where kernels run."""
+    if name not in _HOME:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

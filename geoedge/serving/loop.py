@@ -1,0 +1,88 @@
+"""The compiled event loop: one pass over requests in order of creation."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from geoedge.compiled import kernel
+from geoedge.serving.advertising import Telemetry, due, listen
+from geoedge.serving.candidates import CandidateLists, Ground, delay_power
+from geoedge.serving.routing import cheapest
+from geoedge.serving.stations import NONE, Stations, advance, enlist
+
+__all__ = ["count_arrived", "serve", "settle"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@kernel
+def serve(
+    first: int,
+    created: Floats,
+    x: Floats,
+    y: Floats,
+    request_type: Ints,
+    mark: Floats,
+    shift: float,
+    ground: Ground,
+    offset: Floats,
+    wait: Floats,
+    source: Floats | Stations,
+    lists: CandidateLists,
+    telemetry: Telemetry,
+    stations: Stations,
+) -> int:
+    """Route requests, the first of them to row `first`, and let time pass at the sites they go to.
+
+    `wait` is what telemetry reports go to, `source` what is read: the same array, or the queues themselves.
+    Returns for how many requests all sites had to be looked at.
+    """
+    requests, sites = stations.requests, stations.sites
+    scans = 0
+    next_report = due(telemetry)
+    for j in range(created.size):
+        now, q, k = created[j], request_type[j], first + j
+        if next_report <= now:
+            next_report = listen(now, wait, telemetry, stations)
+        i, d2, scanned = cheapest(x[j], y[j], q, now, ground, offset, source, lists)
+        scans += scanned
+        radio = ground.coefficient * delay_power(d2, ground.exponent)
+        requests[k]["created"] = now
+        requests[k]["arrived"] = now + shift * radio
+        requests[k]["mark"] = mark[j]
+        requests[k]["started"] = np.nan
+        requests[k]["prefill"] = np.nan
+        requests[k]["finished"] = np.nan
+        requests[k]["radio"] = radio
+        requests[k]["distance"] = np.sqrt(d2)
+        requests[k]["type"] = q
+        requests[k]["site"] = i
+        requests[k]["profile"] = -1
+        sites[i]["routed"] += 1
+        sites[i]["offered_s"] += stations.fixed[i, q] + mark[j] * stations.scale[i, q]
+        enlist(k, i, stations)
+        advance(i, now, stations)
+    return scans
+
+
+@kernel
+def settle(until: float, telemetry: Telemetry, wait: Floats, stations: Stations) -> None:
+    """Let time pass at all sites, with the reports due meanwhile."""
+    if telemetry.period > 0 and until < np.inf:
+        listen(until, wait, telemetry, stations)
+    for i in range(stations.sites.size):
+        advance(i, until, stations)
+
+
+@kernel
+def count_arrived(until: float, stations: Stations) -> Ints:
+    """Return how many requests wait at each site at a time, those on the air left out, shape (n,)."""
+    waiting = np.zeros(stations.sites.size, dtype=np.int64)
+    for i in range(waiting.size):
+        k = stations.sites[i]["head"]
+        while k != NONE and stations.requests[k]["arrived"] <= until:
+            waiting[i] += 1
+            k = stations.requests[k]["after"]
+    return waiting

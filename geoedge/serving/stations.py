@@ -1,0 +1,191 @@
+"""The queues of all sites, as the event loop holds them.
+
+Every site keeps one list of the requests that were sent to it and have not started, in order of arrival,
+those still on the air included, and one heap with the times at which its running requests release their
+servers. Starts are written down only when time has reached them (`advance`), so that whatever changes a
+site between two runs, its number of servers or what it holds, acts on the requests that wait there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.extending import overload
+
+from geoedge.compiled import inlined, kernel
+from geoedge.serving.queue import pop_root, push, replace_root
+
+__all__ = ["NONE", "REQUEST", "SITE", "Stations", "advance", "enlist", "expected_wait", "wait_at"]
+
+Floats = npt.NDArray[np.float64]
+
+NONE = -1
+"""No request: the end of a list."""
+
+REQUEST = np.dtype(
+    [
+        ("created", "f8"),
+        ("arrived", "f8"),
+        ("mark", "f8"),
+        ("started", "f8"),
+        ("prefill", "f8"),
+        ("finished", "f8"),
+        ("radio", "f8"),
+        ("distance", "f8"),
+        ("before", "i8"),
+        ("after", "i8"),
+        ("type", "i4"),
+        ("site", "i4"),
+        ("profile", "i4"),
+    ],
+    align=True,
+)
+"""One request: times [s], distance [km], neighbours in its site's list; ``started`` is NaN until it starts."""
+
+SITE = np.dtype(
+    [
+        ("head", "i8"),
+        ("tail", "i8"),
+        ("listed", "i8"),
+        ("concurrency", "i8"),
+        ("busy", "i8"),
+        ("profile", "i8"),
+        ("changed", "f8"),
+        ("service_sum", "f8"),
+        ("service_count", "f8"),
+        ("window_end", "f8"),
+        ("starts", "i8"),
+        ("busy_s", "f8"),
+        ("wait_s", "f8"),
+        ("prefill_s", "f8"),
+        ("routed", "i8"),
+        ("offered_s", "f8"),
+        ("heard_wait_s", "f8"),
+        ("heard_starts", "f8"),
+    ]
+)
+"""One site: its list, servers and last change, the mean of its services, the sums of the present run, and
+the waits begun since telemetry last asked. ``busy`` counts servers that are not known to be free: a release
+that nobody waits for is noticed later."""
+
+
+class Stations(NamedTuple):
+    """All requests and all sites; a service takes ``fixed + mark * scale``."""
+
+    requests: npt.NDArray[np.void]
+    """`REQUEST` rows, in order of creation."""
+    sites: npt.NDArray[np.void]
+    """`SITE` rows, shape (n,)."""
+    releases: Floats
+    """Heap of server release times by site [s], shape (n, at least the most servers)."""
+    prefill: Floats
+    """Prefill time [s], shape (n, Q)."""
+    fixed: Floats
+    """Part of the service that is certain [s], shape (n, Q)."""
+    scale: Floats
+    """Factor of the unit mark [s], shape (n, Q)."""
+
+
+@inlined
+def advance(i: int, until: float, stations: Stations) -> None:
+    """Write down every start at site i up to a time, which no later request can precede."""
+    sites, requests, releases = stations.sites, stations.requests, stations.releases
+    concurrency, busy = sites[i]["concurrency"], sites[i]["busy"]
+    while busy > concurrency and releases[i, 0] <= until:
+        pop_root(releases, i, busy)
+        busy -= 1
+    k = sites[i]["head"]
+    while k != NONE and requests[k]["arrived"] <= until:
+        q = requests[k]["type"]
+        start = max(requests[k]["arrived"], sites[i]["changed"])
+        service = stations.fixed[i, q] + requests[k]["mark"] * stations.scale[i, q]
+        if busy < concurrency:
+            push(releases, i, busy, start + service)
+            busy += 1
+        elif busy == concurrency and releases[i, 0] <= until:
+            start = max(start, releases[i, 0])
+            replace_root(releases, i, busy, start + service)
+        else:
+            break
+        wait = start - requests[k]["arrived"]
+        requests[k]["started"] = start
+        requests[k]["finished"] = start + service
+        requests[k]["prefill"] = stations.prefill[i, q]
+        requests[k]["profile"] = sites[i]["profile"]
+        sites[i]["starts"] += 1
+        sites[i]["busy_s"] += min(start + service, sites[i]["window_end"]) - start
+        sites[i]["wait_s"] += wait
+        sites[i]["prefill_s"] += stations.prefill[i, q]
+        sites[i]["heard_wait_s"] += wait
+        sites[i]["heard_starts"] += 1.0
+        sites[i]["service_sum"] += service
+        sites[i]["service_count"] += 1.0
+        sites[i]["listed"] -= 1
+        k = requests[k]["after"]
+    sites[i]["head"] = k
+    sites[i]["busy"] = busy
+    if k == NONE:
+        sites[i]["tail"] = NONE
+    else:
+        requests[k]["before"] = NONE
+
+
+@inlined
+def enlist(k: int, i: int, stations: Stations) -> None:
+    """Put request k into the list of site i by its time of arrival, after those that arrive with it."""
+    sites, requests = stations.sites, stations.requests
+    left, right = sites[i]["tail"], NONE
+    while left != NONE and requests[left]["arrived"] > requests[k]["arrived"]:
+        right = left
+        left = requests[left]["before"]
+    requests[k]["before"] = left
+    requests[k]["after"] = right
+    if left == NONE:
+        sites[i]["head"] = k
+    else:
+        requests[left]["after"] = k
+    if right == NONE:
+        sites[i]["tail"] = k
+    else:
+        requests[right]["before"] = k
+    sites[i]["listed"] += 1
+
+
+@kernel
+def expected_wait(i: int, now: float, stations: Stations) -> float:
+    """Return the expected wait [s] of a request that arrives at site i now, from the queue it would find.
+
+    Zero if a server is free; else the requests ahead that must leave first, times the mean service of the
+    site's requests so far, over its servers.
+    """
+    advance(i, now, stations)
+    sites, requests = stations.sites, stations.requests
+    concurrency, busy = sites[i]["concurrency"], sites[i]["busy"]
+    if busy < concurrency or (busy == concurrency and stations.releases[i, 0] <= now):
+        return 0.0
+    waiting = sites[i]["listed"]
+    k = sites[i]["tail"]
+    while k != NONE and requests[k]["arrived"] > now:
+        waiting -= 1
+        k = requests[k]["before"]
+    mean = sites[i]["service_sum"] / sites[i]["service_count"]
+    return float((waiting + busy - concurrency + 1) * mean / concurrency)
+
+
+def wait_at(source: Floats | Stations, i: int, now: float) -> float:
+    """Return the wait [s] that site i advertises now: from a table, or from the queue itself."""
+    return expected_wait(i, now, source) if isinstance(source, Stations) else float(source[i])
+
+
+@overload(wait_at)  # type: ignore[untyped-decorator]
+def _wait_at(source: Any, i: Any, now: Any) -> Any:
+    def look_up(source: Any, i: Any, now: Any) -> Any:
+        return source[i]
+
+    def ask(source: Any, i: Any, now: Any) -> Any:
+        return expected_wait(i, now, source)
+
+    return look_up if isinstance(source, types.Array) else ask

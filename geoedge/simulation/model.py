@@ -1,0 +1,371 @@
+"""EdgeCity: moving users, exact queues and a controller as one Mesa model.
+
+A step is a minute of simulated time and costs no accuracy: inside it requests are events in continuous time.
+At the start of an epoch the controller measures, sets prices and moves caches; states that arrive within an
+epoch take effect at their very instant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import mesa
+import numpy as np
+
+from geoedge.city.trips import STREET
+from geoedge.control.actions import Placement, transfer_bytes
+from geoedge.control.measure import measure_demand
+from geoedge.control.operate import Operator, Routing
+from geoedge.control.predict import FieldPredictor
+from geoedge.control.replan import make_limits
+from geoedge.errors import GeoEdgeError
+from geoedge.serving.events import ServingEngine
+from geoedge.simulation.agents import ControllerAgent, SiteAgent, UserAgent
+from geoedge.simulation.mobility import Population, draw_requests
+from geoedge.simulation.outcome import results_of
+from geoedge.simulation.tables import Drawn, Tally
+from geoedge.streams import stream
+from geoedge.study import field_inputs, prepare, request_rates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from geoedge.city.city import City
+    from geoedge.city.demand import Demand
+    from geoedge.results import Results
+    from geoedge.scenario import Scenario
+    from geoedge.sites import Layout
+    from geoedge.study import Study
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["REPORTERS", "STEP_S", "EdgeCity"]
+
+STEP_S = 60.0
+"""Simulated time of a step [s]."""
+REPORTERS = (
+    "time_s",
+    "requests",
+    "coverage",
+    "mean_ttft_s",
+    "waiting",
+    "travelling_share",
+    "utilization",
+    "sites_in_transit",
+    "moved_bytes",
+)
+"""Properties of the model that `DataCollector` keeps, one number each a step."""
+
+
+class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
+    """A city of moving users who ask edge sites.
+
+    Parameters
+    ----------
+    scenario
+        A scenario with a city.
+    city, layout
+        City and sites, if they exist already.
+    rng
+        Seed of this run's people and requests; the scenario's by default. Sites and destinations follow the
+        scenario's own seed, and nothing that people do depends on routing or controller.
+    study
+        The scenario's study, if it is prepared already; city and layout are then its own.
+    changes
+        Values by dotted key to replace in the scenario, for example ``{"routing.policy": "nearest"}``.
+    population
+        Users to take instead of drawn ones, for example still ones; they set the demand of the first prices.
+    label
+        Name of the run in tables.
+    agent_reporters
+        Reporters by agent type for `DataCollector`, collected every step; every value costs a call.
+
+    Attributes
+    ----------
+    users, sites
+        `UserAgent` and `SiteAgent` sets.
+    controller
+        The `ControllerAgent`.
+    datacollector
+        `REPORTERS` by step, and what `agent_reporters` asks for.
+
+    Raises
+    ------
+    GeoEdgeError
+        If the seed is no nonnegative integer, or the scenario cannot be studied.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        city: City | None = None,
+        layout: Layout | None = None,
+        rng: int | None = None,
+        study: Study | None = None,
+        changes: Mapping[str, Any] | None = None,
+        population: Population | None = None,
+        label: str = "simulation",
+        agent_reporters: Mapping[type[mesa.Agent], Mapping[str, Any]] | None = None,
+    ) -> None:
+        super().__init__(rng=_checked_seed(scenario.seed if rng is None else rng))
+        self.seed = int(scenario.seed if rng is None else rng)
+        self.scenario = scenario.override(changes) if changes else scenario
+        prepared = study or prepare(self.scenario, city=city, layout=layout)
+        self.study = prepared.with_scenario(self.scenario)
+        self.label = label
+        self.epoch, self.clock_s = 0, self.study.epochs[0][0]
+        self.rates = request_rates(self.scenario, self.study.workload)
+        self.population = population or self._draw_population()
+        self.population.advance(self.clock_s)
+        self.measured_demand = self._expected_demand(population)
+        self.placement = Placement(self.study.layout.profile, self.scenario.control.backhaul_bytes_per_s)
+        self.operator = self._make_operator()
+        people, sites = len(self.population), len(self.study.layout)
+        self.users = UserAgent.create_agents(self, people, np.arange(people))
+        self.sites = SiteAgent.create_agents(self, sites, np.arange(sites))
+        self.controller = ControllerAgent(self)
+        self.controller.step()
+        self.engine = self._make_engine()
+        self.epoch_rows: list[dict[str, Any]] = []
+        self.drawn: list[Drawn] = []
+        self.last = Tally(sites)
+        self._decided, self._recent = 0, (float("nan"), float("nan"))
+        self._open_epoch()
+        self.datacollector = mesa.DataCollector(
+            model_reporters={name: name for name in REPORTERS}, agenttype_reporters=agent_reporters
+        )
+
+    # -- how it is made ------------------------------------------------------------------------------
+
+    def _draw_population(self) -> Population:
+        users = self.scenario.demand.users or 0
+        return Population.draw(self.study.mobility, users, stream(self.seed, "people"))
+
+    def _expected_demand(self, population: Population | None) -> Demand | None:
+        """Return what the first prices are set by: the expected demand, or that of the users given."""
+        if population is None:
+            return self.study.demand[0]
+        return population.demand(self.rates, self.clock_s)
+
+    def _make_operator(self) -> Operator:
+        routing, control, workload = self.scenario.routing, self.scenario.control, self.study.workload
+        limits = make_limits(
+            len(self.study.layout),
+            workload.hit_tokens,
+            budget_bytes=control.migration_budget_bytes,
+            fallback_floor=control.fallback_floor,
+            deep_cap=control.deep_cap,
+            min_gain=control.min_gain,
+        )
+        return Operator(
+            self._predictor,
+            self.placement,
+            Routing(routing.advertise, routing.scope, routing.telemetry_period_s, routing.telemetry_delay_s),
+            transfer_bytes=transfer_bytes(self.scenario.workload, self.scenario.hardware.kv_bytes_per_token),
+            limits=limits if control.controller == "greedy" else None,
+            profile_names=workload.profile_names,
+        )
+
+    def _predictor(self, demand: Demand) -> FieldPredictor:
+        routing = self.scenario.routing
+        problem = field_inputs(self.study, demand)
+        return FieldPredictor(problem, routing.policy, routing.scope, self.scenario.target.ttft_target_s)
+
+    def _make_engine(self) -> ServingEngine:
+        scenario, workload, profile = self.scenario, self.study.workload, self.placement.profile
+        return ServingEngine(
+            self.study.layout.xy_km,
+            profile,
+            workload.concurrency[profile],
+            workload.prefill_time[profile],
+            workload.decode_time,
+            delay_coefficient=scenario.radio.delay_coefficient,
+            delay_exponent=scenario.radio.delay_exponent,
+            period_km=self.study.layout.period_km,
+            policy=scenario.routing.policy,
+            law=scenario.service.law,
+            mean_occupancy=self.operator.prediction.occupancy,
+            radio_shifts_arrival=scenario.service.radio_shifts_arrival,
+            start_s=self.clock_s,
+        )
+
+    # -- time ----------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Let a minute pass, or what is left of the epoch; at its end the controller acts for the next.
+
+        Raises
+        ------
+        GeoEdgeError
+            If the run is over.
+        """
+        if not self.running:
+            msg = f"EdgeCity: the run ended at {self.clock_s:g} s; make a new model to run again"
+            raise GeoEdgeError(msg)
+        _, epoch_end = self.study.epochs[self.epoch]
+        until = min(self.clock_s + STEP_S, epoch_end)
+        self.last = Tally(len(self.sites))
+        self._serve(until)
+        self._decide()
+        self.datacollector.collect(self)
+        if until == epoch_end:
+            self._close_epoch()
+
+    def run(self) -> Results:
+        """Run to the horizon, let the queues drain, and return the results."""
+        while self.running:
+            self.step()
+        return results_of(self)
+
+    def _serve(self, until_s: float) -> None:
+        """Serve the requests up to a time, changing sites at the very instants at which states arrive."""
+        while True:
+            cut = min(until_s, max(self.placement.next_arrival_s(), self.clock_s))
+            requests = self.drawn[-1].between(self.clock_s, cut)
+            sums = self.engine.run(requests, cut, self.operator.catalogue.advert())
+            self.last.add(sums)
+            self.tally.add(sums)
+            self.clock_s = cut
+            if self.placement.next_arrival_s() <= cut:
+                self._reconfigure([change.site for change in self.operator.arrive(cut)])
+            elif cut == until_s:
+                return
+
+    def _reconfigure(self, sites: Iterable[int]) -> None:
+        """Let the event loop know what sites hold now."""
+        workload, occupancy = self.study.workload, self.operator.prediction.occupancy
+        for site in sites:
+            profile = int(self.placement.profile[site])
+            self.engine.reconfigure(
+                int(site),
+                profile=profile,
+                concurrency=int(workload.concurrency[profile]),
+                prefill_row=workload.prefill_time[profile],
+                mean_occupancy=float(occupancy[site]),
+            )
+
+    def _open_epoch(self) -> None:
+        """Let people live through the epoch and note what they will ask, whoever serves them."""
+        start, end = self.study.epochs[self.epoch]
+        self.population.advance(end)
+        asked = draw_requests(
+            self.population, self.rates, start, end, stream(self.seed, "requests", self.epoch)
+        )
+        marks = stream(self.seed, "service", self.epoch).standard_exponential(len(asked.created_s))
+        self.drawn.append(Drawn(asked, marks))
+        self.tally = Tally(len(self.sites))
+
+    def _close_epoch(self) -> None:
+        """Note the epoch, measure its demand, and hand over to the controller, or end the run."""
+        start, end = self.study.epochs[self.epoch]
+        self.epoch_rows.append(self._epoch_row(start, end))
+        asked = self.drawn[-1].asked
+        self.measured_demand = None
+        if len(asked.created_s):
+            xy, types = np.column_stack((asked.x_m, asked.y_m)), len(self.study.workload.type_names)
+            cell = self.scenario.demand.cell_m
+            self.measured_demand = measure_demand(xy, asked.request_type, types, end - start, cell)
+        if self.epoch + 1 == len(self.study.epochs):
+            self.operator.look_back(self.measured_demand)
+            self.running = False
+            mesa.Agent._ids.pop(self, None)
+            return
+        self.epoch += 1
+        held = self.placement.profile
+        self.controller.step()
+        self._reconfigure(np.flatnonzero(self.placement.profile != held))
+        self._open_epoch()
+
+    def _epoch_row(self, start_s: float, end_s: float) -> dict[str, Any]:
+        profile, prediction = self.placement.profile, self.operator.prediction
+        return {
+            "start_s": start_s,
+            "end_s": end_s,
+            "site": np.arange(len(profile)),
+            "profile": profile,
+            "concurrency": self.study.workload.concurrency[profile],
+            "utilization": self.tally.utilization,
+            "offered_load": self.tally.offered_load,
+            "prefill_s_per_s": self.tally.prefill_s / (end_s - start_s),
+            "advertised_wait_s": self.operator.catalogue.prices,
+            "predicted_utilization": prediction.utilization,
+        }
+
+    def _decide(self) -> None:
+        """Judge the requests whose fate at the TTFT target is known by now and was not a step ago."""
+        target = self.scenario.target.ttft_target_s
+        records = self.engine.records(self._decided)
+        count = int(np.searchsorted(records.created_s, self.clock_s - target, side="right"))
+        ttft = records.ttft_s[:count]
+        self._decided += count
+        known = ttft[np.isfinite(ttft)]
+        self._recent = (
+            float(np.mean(ttft <= target)) if count else float("nan"),
+            float(known.mean()) if known.size else float("nan"),
+        )
+
+    # -- what reporters and agents ask ---------------------------------------------------------------
+
+    @property
+    def time_s(self) -> float:
+        """The clock [s since midnight]."""
+        return self.clock_s
+
+    @property
+    def requests(self) -> int:
+        """Requests made in the last step."""
+        return self.last.routed
+
+    @property
+    def coverage(self) -> float:
+        """Share in time of the requests whose fate was decided in the last step."""
+        return self._recent[0]
+
+    @property
+    def mean_ttft_s(self) -> float:
+        """Mean TTFT of those of them that have started [s]."""
+        return self._recent[1]
+
+    @property
+    def waiting(self) -> int:
+        """Requests waiting at sites."""
+        return int(self.last.waiting.sum())
+
+    @property
+    def utilization(self) -> float:
+        """Busy servers over servers in the last step, all sites together."""
+        return float(self.last.busy_s.sum() / max(self.last.server_s.sum(), 1e-12))
+
+    @property
+    def travelling_share(self) -> float:
+        """Share of users on the street."""
+        return float(np.mean(self.whereabouts[1] == STREET))
+
+    @property
+    def sites_in_transit(self) -> int:
+        """Sites that wait for states."""
+        return len(self.placement.in_transit)
+
+    @property
+    def moved_bytes(self) -> float:
+        """Bytes moved by the controller so far [B]."""
+        return self.controller.moved_bytes
+
+    @property
+    def whereabouts(self) -> tuple[Floats, NDArray[np.int8]]:
+        """Where all users are now [m], shape (N, 2), and what they do, shape (N,)."""
+        cached = getattr(self, "_whereabouts", None)
+        if cached is None or cached[0] != self.clock_s:
+            cached = (self.clock_s, *self.population.positions(self.clock_s))
+            self._whereabouts = cached
+        return cached[1], cached[2]
+
+
+def _checked_seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        msg = f"EdgeCity: `rng` = {seed!r}: must be a nonnegative integer, the seed of the run"
+        raise GeoEdgeError(msg)
+    return int(seed)

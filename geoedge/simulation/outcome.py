@@ -1,0 +1,127 @@
+"""The results of a run that has reached its horizon."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from geoedge.errors import GeoEdgeError
+from geoedge.results import Results
+from geoedge.simulation.tables import (
+    action_table,
+    epoch_frame,
+    record_table,
+    series_table,
+    site_table,
+    status_at,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from geoedge.simulation.model import EdgeCity
+
+__all__ = ["results_of"]
+
+PACKAGES = (
+    "folium",
+    "geoedge",
+    "geopandas",
+    "mesa",
+    "numba",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "shapely",
+)
+
+
+def results_of(model: EdgeCity) -> Results:
+    """Let the queues of a model at its horizon drain and return what it leaves behind.
+
+    Parameters
+    ----------
+    model
+        A model whose run is over.
+
+    Raises
+    ------
+    GeoEdgeError
+        If it is not.
+    """
+    if model.running:
+        msg = f"EdgeCity: the run stands at {model.clock_s:g} s; step it to its horizon before asking for results"
+        raise GeoEdgeError(msg)
+    tau, start = model.scenario.target.ttft_target_s, model.study.epochs[0][0]
+    model.engine.finish()
+    records = model.engine.records()
+    table = record_table(
+        records, _drawn_columns(model), model.study.workload.hit_tokens, status_at(records, model.clock_s)
+    )
+    epochs = epoch_frame(table, model.epoch_rows, tau)
+    sums = epochs.groupby("epoch")[["requests", "missed"]].sum().to_numpy()
+    coverage = {k: 1.0 - missed / asked for k, (asked, missed) in enumerate(sums) if asked}
+    live = pd.DataFrame(model.datacollector.model_vars)
+    return Results(
+        label=model.label,
+        records=table,
+        sites=site_table(model.study.city, model.study.layout),
+        epochs=epochs,
+        series=series_table(live, table, tau, start),
+        actions=action_table(model.operator.log, model.operator.reviews, coverage),
+        meta=_meta(model, epochs),
+        scenario_toml=model.scenario.to_toml(),
+    )
+
+
+def _drawn_columns(model: EdgeCity) -> dict[str, NDArray[Any]]:
+    asked = [drawn.asked for drawn in model.drawn]
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in asked])
+        for name in ("user", "activity", "x_m", "y_m")
+    }
+    return columns | {"epoch": np.repeat(np.arange(len(asked)), [len(part.created_s) for part in asked])}
+
+
+def _meta(model: EdgeCity, epochs: pd.DataFrame) -> dict[str, Any]:
+    scenario, study = model.scenario, model.study
+    city, workload = study.city, study.workload
+    return {
+        "title": scenario.title,
+        "seed": model.seed,
+        "ttft_target_s": scenario.target.ttft_target_s,
+        "reliability": scenario.target.reliability,
+        "start_s": study.epochs[0][0],
+        "horizon_s": study.epochs[-1][1],
+        "warm_up_s": scenario.simulation.warm_up_s,
+        "users": len(model.population),
+        "profile_names": list(workload.profile_names),
+        "type_names": list(workload.type_names),
+        "prompt_tokens": workload.prompt_tokens.tolist(),
+        "full_prefill_s": workload.full_prefill_time.tolist(),
+        "crs": city.crs,
+        "city": city.name,
+        "attribution": city.attribution,
+        "extract_date": city.extract_date,
+        "layout": study.layout.label,
+        "policy": scenario.routing.policy,
+        "advertise": scenario.routing.advertise,
+        "scope": scenario.routing.scope,
+        "controller": scenario.control.controller,
+        "law": scenario.service.law,
+        "radio_shifts_arrival": scenario.service.radio_shifts_arrival,
+        "unstable": _flagged(epochs, "offered_load", 1.0),
+        "prefill_bound": _flagged(epochs, "prefill_s_per_s", 1.0),
+        "versions": {name: version(name) for name in PACKAGES},
+        "checksums": {"city": city.checksum, "enrichment": city.report.get("enrichment_checksum")},
+    }
+
+
+def _flagged(epochs: pd.DataFrame, column: str, limit: float) -> list[dict[str, float]]:
+    """Return the epochs and sites at which a column reaches its limit."""
+    rows = epochs.loc[epochs[column] >= limit, ["epoch", "site", column]].to_numpy()
+    return [{"epoch": int(k), "site": int(i), column: round(float(value), 6)} for k, i, value in rows]

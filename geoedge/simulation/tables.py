@@ -1,0 +1,282 @@
+"""From columns to the tables of a run: records, epochs, steps, actions, sites."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from geoedge.results import RECORD_COLUMNS, STATUS
+from geoedge.serving.records import Requests
+from geoedge.units import KM
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from geoedge.city.city import City
+    from geoedge.control.operate import LogEntry, Review
+    from geoedge.serving.records import Records, SiteSums
+    from geoedge.simulation.mobility import Requests as Asked
+    from geoedge.sites import Layout
+
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "Drawn",
+    "Tally",
+    "action_table",
+    "epoch_frame",
+    "record_table",
+    "series_table",
+    "site_table",
+    "status_at",
+]
+
+SERVED, IN_SERVICE, WAITING, IN_FLIGHT, REJECTED = range(len(STATUS))
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """All that chance decides about an epoch's requests: who asks what, when and where, and the service marks."""
+
+    asked: Asked
+    mark: Floats
+
+    def between(self, start_s: float, end_s: float) -> Requests:
+        """Return the requests made from one time to just before another, as the event loop takes them."""
+        created = self.asked.created_s
+        part = slice(*np.searchsorted(created, (start_s, end_s), side="left").tolist())
+        asked = self.asked
+        return Requests(
+            created[part],
+            asked.x_m[part] / KM,
+            asked.y_m[part] / KM,
+            asked.request_type[part].astype(np.int64),
+            self.mark[part],
+        )
+
+
+@dataclass
+class Tally:
+    """Sums by site over an epoch or a step, stretch by stretch."""
+
+    n: int
+    busy_s: Floats = field(init=False)
+    server_s: Floats = field(init=False)
+    prefill_s: Floats = field(init=False)
+    offered_s: Floats = field(init=False)
+    duration_s: float = 0.0
+    waiting: NDArray[np.int64] = field(init=False)
+    running: NDArray[np.int64] = field(init=False)
+    routed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("busy_s", "server_s", "prefill_s", "offered_s"):
+            setattr(self, name, np.zeros(self.n))
+        self.waiting, self.running = np.zeros(self.n, dtype=np.int64), np.zeros(self.n, dtype=np.int64)
+
+    def add(self, sums: SiteSums) -> None:
+        """Add a stretch of the event loop."""
+        self.busy_s += sums.busy_s
+        self.server_s += sums.concurrency * sums.duration_s
+        self.prefill_s += sums.prefill_s
+        self.offered_s += sums.offered_s
+        self.duration_s += sums.duration_s
+        self.waiting, self.running = sums.waiting, sums.running
+        self.routed += int(sums.routed.sum())
+
+    @property
+    def utilization(self) -> Floats:
+        """Share of server time used, shape (n,)."""
+        return self.busy_s / np.maximum(self.server_s, 1e-12)
+
+    @property
+    def offered_load(self) -> Floats:
+        """Service asked for over server time, shape (n,); at 1 or above a site cannot keep up."""
+        return self.offered_s / np.maximum(self.server_s, 1e-12)
+
+
+def status_at(records: Records, horizon_s: float) -> NDArray[np.int8]:
+    """Return what every request is at a time [s], as an index into `STATUS`."""
+    status = np.full(len(records), SERVED, dtype=np.int8)
+    status[~(records.finished_s <= horizon_s)] = IN_SERVICE
+    status[~(records.started_s <= horizon_s)] = WAITING
+    status[records.arrived_s > horizon_s] = IN_FLIGHT
+    return status
+
+
+def record_table(
+    records: Records,
+    drawn: Mapping[str, NDArray[Any]],
+    hit_tokens: NDArray[np.int64],
+    status: NDArray[np.int8],
+) -> pa.Table:
+    """Return one row a request.
+
+    Parameters
+    ----------
+    records
+        What happened to every request, all settled.
+    drawn
+        Columns that do not depend on service: user, activity, x_m, y_m, epoch.
+    hit_tokens
+        Hits [token], shape (S, Q).
+    status
+        What each was at the horizon.
+    """
+    columns = dict(records.columns()) | dict(drawn)
+    columns["hit_tokens"] = hit_tokens[records.profile, records.request_type]
+    columns["status"] = status
+    return pa.table({name: np.asarray(columns[name]).astype(kind) for name, kind in RECORD_COLUMNS.items()})
+
+
+def epoch_frame(table: pa.Table, rows: Sequence[Mapping[str, Any]], tau: float) -> pd.DataFrame:
+    """Return one row an epoch and site.
+
+    Parameters
+    ----------
+    table
+        Records.
+    rows
+        What was noted at the end of each epoch: numbers, or arrays of shape (n,).
+    tau
+        TTFT target [s].
+    """
+    n = len(rows[0]["site"])
+    epoch, site = (table.column(name).to_numpy().astype(np.int64) for name in ("epoch", "site"))
+    key, size = epoch * n + site, len(rows) * n
+    requests = np.bincount(key, minlength=size).reshape(len(rows), n)
+    missed = np.bincount(key, weights=table.column("ttft_s").to_numpy() > tau, minlength=size)
+    waits = np.bincount(key, weights=table.column("wait_s").to_numpy(), minlength=size)
+    frames = []
+    for k, row in enumerate(rows):
+        seconds = row["end_s"] - row["start_s"]
+        seen = {
+            "requests": requests[k],
+            "missed": missed.reshape(len(rows), n)[k].astype(np.int64),
+            "arrival_rate_per_s": requests[k] / seconds,
+            "mean_wait_s": _ratio(waits.reshape(len(rows), n)[k], requests[k]),
+        }
+        frames.append(pd.DataFrame({"epoch": np.full(n, k)} | dict(row) | seen))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _ratio(total: Floats, count: NDArray[np.int64]) -> Floats:
+    return np.divide(total, count, out=np.zeros(len(count)), where=count > 0)
+
+
+def series_table(live: pd.DataFrame, table: pa.Table, tau: float, start_s: float) -> pd.DataFrame:
+    """Return one row a step: what the model reported, with coverage and TTFT by the time of creation.
+
+    While the run goes on, the TTFT of the latest requests is not known yet; here it is.
+
+    Parameters
+    ----------
+    live
+        Model reporters, one row a step; ``time_s`` is the end of the step.
+    table
+        Records.
+    tau
+        TTFT target [s].
+    start_s
+        Start of the first step [s].
+    """
+    created, ttft = table.column("created_s").to_numpy(), table.column("ttft_s").to_numpy()
+    edges = np.concatenate(([start_s], live["time_s"].to_numpy()))
+    step = np.clip(np.searchsorted(edges, created, side="left") - 1, 0, len(live) - 1)
+    count = np.bincount(step, minlength=len(live))
+    series = live.copy()
+    series["requests"] = count
+    for name, weights in (("coverage", (ttft <= tau).astype(float)), ("mean_ttft_s", ttft)):
+        total = np.bincount(step, weights=weights, minlength=len(live))
+        series[name] = np.divide(total, count, out=np.full(len(live), np.nan), where=count > 0)
+    return series
+
+
+def action_table(
+    log: Sequence[LogEntry], reviews: Mapping[int, Review], measured_coverage: Mapping[int, float]
+) -> pd.DataFrame:
+    """Return the controller's log.
+
+    An epoch's realised gain is the coverage measured in it, less what the field says would have been under the
+    demand that it turned out to have, had nothing been moved and the prices been set for that. It is shared
+    out over the epoch's actions in the ratio of their predicted gains, so that the rows add up to it. It
+    contains the field's own error: ``model_error`` is the coverage measured less what the field says with the
+    actions done, the same for all actions of an epoch and not shared out. Both are NaN where sites report
+    waits themselves, of which the field knows nothing; there only paired runs tell.
+
+    Parameters
+    ----------
+    log
+        Actions taken.
+    reviews
+        What the field says afterwards, by epoch.
+    measured_coverage
+        Coverage of the requests of each epoch.
+    """
+    expected: dict[int, float] = {}
+    for entry in log:
+        expected[entry.epoch] = expected.get(entry.epoch, 0.0) + entry.action.predicted_gain
+    rows = []
+    for entry in log:
+        first, *others = entry.action.changes
+        review, measured = reviews.get(entry.epoch), measured_coverage.get(entry.epoch, np.nan)
+        share = entry.action.predicted_gain / expected[entry.epoch]
+        rows.append(
+            {
+                "epoch": entry.epoch,
+                "time_s": entry.time_s,
+                "action": entry.action.kind,
+                "site": first.site,
+                "from_profile": first.from_profile,
+                "to_profile": first.to_profile,
+                "partner_site": others[0].site if others else -1,
+                "bytes_moved": entry.action.bytes_moved,
+                "transfer_s": entry.transfer_s,
+                "effective_s": entry.time_s + entry.transfer_s,
+                "predicted_gain": entry.action.predicted_gain,
+                "realised_gain": share * (measured - review.without) if review else np.nan,
+                "model_error": measured - review.with_actions if review else np.nan,
+                "reason": entry.action.reason,
+            }
+        )
+    return pd.DataFrame(rows, columns=list(_ACTION_TYPES)).astype(_ACTION_TYPES)
+
+
+_ACTION_TYPES = {
+    "epoch": "int64",
+    "time_s": "float64",
+    "action": "str",
+    "site": "int64",
+    "from_profile": "int64",
+    "to_profile": "int64",
+    "partner_site": "int64",
+    "bytes_moved": "float64",
+    "transfer_s": "float64",
+    "effective_s": "float64",
+    "predicted_gain": "float64",
+    "realised_gain": "float64",
+    "model_error": "float64",
+    "reason": "str",
+}
+
+
+def site_table(city: City, layout: Layout) -> pd.DataFrame:
+    """Return one row a site, with what it holds at the start."""
+    lonlat = city.to_lonlat(layout.xy)
+    return pd.DataFrame(
+        {
+            "site": np.arange(len(layout)),
+            "name": list(layout.name),
+            "kind": list(layout.kind),
+            "lon": lonlat[:, 0],
+            "lat": lonlat[:, 1],
+            "x_m": layout.xy[:, 0],
+            "y_m": layout.xy[:, 1],
+            "profile": layout.profile,
+        }
+    )

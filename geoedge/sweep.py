@@ -1,0 +1,307 @@
+"""Many runs: paired replications of variants, and grids of scenario values.
+
+Replication r of every variant runs on the same seed, so that variants see the same people and the same
+requests, and differences between them are not noise. What comes out does not depend on the number of workers.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geoedge.errors import ScenarioError
+from geoedge.streams import stream
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geoedge.city.city import City
+    from geoedge.results import Results
+    from geoedge.scenario import Scenario
+    from geoedge.sites import Layout
+    from geoedge.study import Study
+
+__all__ = ["Replication", "replicate", "replication_seed", "sweep"]
+
+MOST_SEED = 2**62
+_PREPARED = ("city", "sites", "workload", "hardware", "demand", "mobility", "simulation", "radio", "seed")
+"""What a study is made from; a scenario that differs in it needs another one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replication:
+    """What is kept of one run.
+
+    Parameters
+    ----------
+    variant, replication
+        Which variant, and which of its runs.
+    seed
+        The run's seed, the same for all variants.
+    metrics
+        One number for each metric of `geoedge.answers.METRICS` and each profile's share.
+    epochs
+        One row an epoch: epoch, start_s, end_s, requests, missed, coverage, utilization, mean_wait_s.
+    actions
+        The controller's log.
+    unstable
+        Epochs and sites whose offered load reached capacity.
+    results
+        Everything, where it was asked for.
+    """
+
+    variant: int
+    replication: int
+    seed: int
+    metrics: dict[str, float]
+    epochs: pd.DataFrame
+    actions: pd.DataFrame
+    unstable: list[dict[str, float]]
+    results: Results | None = None
+
+
+def replication_seed(seed: int, replication: int) -> int:
+    """Return the seed of a replication; the first one's is the base seed itself.
+
+    Parameters
+    ----------
+    seed
+        Base seed.
+    replication
+        Number of the replication, from 0.
+    """
+    if replication == 0:
+        return seed
+    return int(stream(seed, "replication", replication).integers(MOST_SEED))
+
+
+def replicate(
+    study: Study,
+    variants: Sequence[Mapping[str, Any]],
+    replications: int,
+    *,
+    seed: int | None = None,
+    workers: int | None = None,
+    keep: Sequence[int] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> list[list[Replication]]:
+    """Run variants of a study, each so many times, on common random numbers.
+
+    Parameters
+    ----------
+    study
+        The study; variants may differ in routing, service, control and target.
+    variants
+        Values to replace by dotted key, one mapping a variant; ``{}`` is the scenario as it is.
+    replications
+        Runs of each variant, at least 1.
+    seed
+        Base seed; the scenario's by default.
+    workers
+        Processes; one a core by default, 1 for none but this one.
+    keep
+        Variants whose first replication keeps all its results.
+    progress
+        Told after each run how many are done, and of how many.
+
+    Returns
+    -------
+    list of list of Replication
+        By variant and replication.
+
+    Raises
+    ------
+    ScenarioError
+        If there is nothing to run, or a variant changes what the study was made from.
+    """
+    studies = [study.with_scenario(study.scenario.override(changes)) for changes in variants]
+    base = study.scenario.seed if seed is None else seed
+    return _run_all(studies, replications, base, workers, frozenset(keep), progress)
+
+
+def sweep(
+    scenario: Scenario,
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    replications: int | None = None,
+    rng: int | None = None,
+    city: City | None = None,
+    layout: Layout | None = None,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> pd.DataFrame:
+    """Run a scenario over a grid of values, with paired replications.
+
+    Parameters
+    ----------
+    scenario
+        A scenario with a city.
+    grid
+        Values to try by dotted key, for example ``{"routing.policy": ["nearest", "load_aware"]}``; all
+        combinations are run.
+    replications
+        Runs of each combination; the scenario's by default.
+    rng
+        Base seed; the scenario's by default.
+    city, layout
+        City and sites, if they exist already.
+    workers
+        Processes; one a core by default.
+    progress
+        Told after each run how many are done, and of how many.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a combination and replication: the grid's values, replication, seed, every metric.
+
+    Raises
+    ------
+    ScenarioError
+        If the grid is empty, or a key or value is not valid.
+    """
+    import pandas as pd
+
+    points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    studies = list(_studies(scenario, points, city, layout))
+    runs = _run_all(
+        studies,
+        scenario.simulation.replications if replications is None else replications,
+        scenario.seed if rng is None else rng,
+        workers,
+        frozenset(),
+        progress,
+    )
+    return pd.DataFrame(
+        [
+            point | {"replication": run.replication, "seed": run.seed} | run.metrics
+            for point, line in zip(points, runs, strict=True)
+            for run in line
+        ]
+    )
+
+
+def _studies(
+    scenario: Scenario, points: Sequence[Mapping[str, Any]], city: City | None, layout: Layout | None
+) -> Iterator[Study]:
+    """Yield a study for each point, prepared anew only where the point asks for it."""
+    from geoedge.study import prepare
+
+    last: Study | None = None
+    for point in points:
+        changed = scenario.override(point)
+        if last is None:
+            last = prepare(changed, city=city, layout=layout)
+        elif any(getattr(changed, part) != getattr(last.scenario, part) for part in _PREPARED):
+            known = last.city if changed.city == last.scenario.city else city
+            last = prepare(changed, city=known, layout=layout)
+        else:
+            last = last.with_scenario(changed)
+        yield last
+
+
+def _run_all(
+    studies: Sequence[Study],
+    replications: int,
+    seed: int,
+    workers: int | None,
+    keep: frozenset[int],
+    progress: Callable[[int, int], None] | None,
+) -> list[list[Replication]]:
+    from joblib import Parallel, cpu_count, delayed
+
+    if replications < 1 or not studies or (workers is not None and workers < 1):
+        msg = (
+            f"sweep: {len(studies)} variants, {replications} replications, {workers} workers; "
+            "there must be at least one of each"
+        )
+        raise ScenarioError(msg)
+    tasks = [
+        (v, r, replication_seed(seed, r), v in keep and r == 0)
+        for r in range(replications)
+        for v in range(len(studies))
+    ]
+    workers = min(len(tasks), cpu_count() if workers is None else workers)
+    done: list[Replication] = []
+    for run in _outcomes(studies, tasks, workers, Parallel, delayed):
+        done.append(run)
+        if progress is not None:
+            progress(len(done), len(tasks))
+    return [[run for run in done if run.variant == v] for v in range(len(studies))]
+
+
+def _outcomes(
+    studies: Sequence[Study],
+    tasks: Sequence[tuple[int, int, int, bool]],
+    workers: int,
+    parallel: Any,
+    delayed: Any,
+) -> Iterator[Replication]:
+    """Yield the runs in order of their tasks, in this process or in others."""
+    if workers <= 1:
+        for task in tasks:
+            yield _run(studies[task[0]], *task)
+        return
+    with tempfile.TemporaryDirectory(prefix="geoedge-") as folder:
+        path = Path(folder) / "studies.pickle"
+        # one file, not an argument of every task: a study holds the map and the routes
+        path.write_bytes(pickle.dumps(list(studies), protocol=5))
+        yield from parallel(n_jobs=workers, return_as="generator", batch_size=1)(
+            delayed(_run_stored)(str(path), *task) for task in tasks
+        )
+
+
+def _run_stored(path: str, variant: int, replication: int, seed: int, keep: bool) -> Replication:
+    return _run(_stored(path)[variant], variant, replication, seed, keep)
+
+
+@lru_cache(maxsize=1)
+def _stored(path: str) -> list[Study]:
+    with open(path, "rb") as file:
+        studies: list[Study] = pickle.load(file)
+    return studies
+
+
+def _run(study: Study, variant: int, replication: int, seed: int, keep: bool) -> Replication:
+    from geoedge.simulation import EdgeCity
+
+    results = EdgeCity(study.scenario, study=study, rng=seed).run()
+    return Replication(
+        variant,
+        replication,
+        seed,
+        results.metrics(),
+        _by_epoch(results.epochs),
+        results.actions,
+        results.meta["unstable"],
+        results if keep else None,
+    )
+
+
+def _by_epoch(epochs: pd.DataFrame) -> pd.DataFrame:
+    """Return the epochs with all sites together."""
+    servers = epochs["concurrency"]
+    table = epochs.assign(
+        busy=epochs["utilization"] * servers,
+        servers=servers,
+        waited=epochs["mean_wait_s"] * epochs["requests"],
+    )
+    sums = table.groupby("epoch").agg(
+        start_s=("start_s", "first"),
+        end_s=("end_s", "first"),
+        requests=("requests", "sum"),
+        missed=("missed", "sum"),
+        busy=("busy", "sum"),
+        servers=("servers", "sum"),
+        waited=("waited", "sum"),
+    )
+    sums["coverage"] = 1.0 - sums["missed"] / sums["requests"]
+    sums["utilization"] = sums["busy"] / sums["servers"]
+    sums["mean_wait_s"] = sums["waited"] / sums["requests"]
+    return sums.drop(columns=["busy", "servers", "waited"]).reset_index()

@@ -1,0 +1,399 @@
+"""How soon the first token comes on a Poisson network, and what caches save, Eqs. (37)–(45), (51)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from geoedge.errors import GeoEdgeError
+from geoedge.theory.association import CostRule, cost_rule, mean_serving_distance
+from geoedge.theory.equilibrium import Equilibrium, Policy, solve_equilibrium
+from geoedge.theory.network import TieredNetwork
+from geoedge.theory.queueing import WaitModel
+
+__all__ = ["TheoryAnswer", "minimum_density", "solve"]
+
+FloatArray = NDArray[np.float64]
+
+_NEVER_WAITS = 1e-15  # a smaller probability to wait is no boundary layer worth nodes of its own
+_DOUBLINGS = 60  # of a bracket, before what is looked for is called infinite
+
+
+@dataclass(frozen=True, eq=False)
+class TheoryAnswer:
+    """What theory says of a network under one policy; made by `solve`.
+
+    Requests that overloaded tiers serve are misses: they count in every share, and their wait is infinite.
+
+    Attributes
+    ----------
+    equilibrium
+        Waits and association that everything here follows from.
+    """
+
+    equilibrium: Equilibrium
+
+    @property
+    def network(self) -> TieredNetwork:
+        """The network that was solved."""
+        return self.equilibrium.network
+
+    @property
+    def policy(self) -> Policy:
+        """The routing policy."""
+        return self.equilibrium.policy
+
+    @property
+    def association(self) -> FloatArray:
+        """Probability A_{s,q} that tier s serves type q, Eq. (25), shape (S, Q)."""
+        return self.equilibrium.association
+
+    @property
+    def profile_share(self) -> FloatArray:
+        """Share of all requests that each profile serves, Σ_q p_q A_{s,q}, shape (S,)."""
+        return np.asarray(self.association @ self.network.type_probability)
+
+    @property
+    def utilization(self) -> FloatArray:
+        """Utilisation ρ_s of each tier, Eq. (17), shape (S,)."""
+        return self.equilibrium.utilization
+
+    @property
+    def mean_utilization(self) -> float:
+        """Busy servers over servers, all sites together."""
+        servers = self.network.tier_density * self.network.concurrency
+        return float(servers @ self.utilization / servers.sum())
+
+    @property
+    def mean_wait(self) -> FloatArray:
+        """Mean wait W̄_s of each tier [s], Eq. (19), shape (S,); infinite where it is overloaded."""
+        return self.equilibrium.mean_wait
+
+    @property
+    def stable(self) -> bool:
+        """Whether every tier that has sites can carry its load."""
+        return self.equilibrium.stable
+
+    @property
+    def prefill_seconds_per_site(self) -> FloatArray:
+        """Prefill that a site does per second, Σ_q λ_{s,q} T_pf [s/s], shape (S,)."""
+        network = self.network
+        rate = network.request_intensity * self.equilibrium.served_area * network.type_probability
+        return np.asarray((rate * network.prefill_time).sum(axis=1))
+
+    @property
+    def prefill_overcommitted(self) -> NDArray[np.bool_]:
+        """Tiers whose sites would need more than one GPU to prefill, however many servers they have, shape (S,)."""
+        return (self.prefill_seconds_per_site > 1.0) & self._present
+
+    @property
+    def mean_ttft(self) -> float:
+        """Mean time to first token [s], Eq. (42)."""
+        return float(sum(self.parts().values()))
+
+    @property
+    def p95_ttft(self) -> float:
+        """Time within which 95 % of requests have their first token [s]."""
+        return self.ttft_quantile(0.95)
+
+    @property
+    def serving_distance(self) -> FloatArray:
+        """Mean distance R̄_{s,q} given tier and type [km], Eq. (32), shape (S, Q)."""
+        network, offset = self.network, self.equilibrium.cost_offset
+        return mean_serving_distance(
+            network.tier_density, offset, network.delay_coefficient, network.delay_exponent
+        )
+
+    @property
+    def mean_serving_distance(self) -> float:
+        """Mean distance between a request and its site R̄ = Σ p A R̄_{s,q} [km]."""
+        network = self.network
+        return self._average(lambda delay: _distance(network, delay))
+
+    def parts(self) -> dict[str, float]:
+        """Return the mean radio delay, wait and residual prefill of a request [s]; they add up to the mean TTFT."""
+        weight = self.association * self.network.type_probability
+        wait = np.where(self._present, self.mean_wait, 0.0)
+        with np.errstate(invalid="ignore"):
+            waited = np.where(self.profile_share > 0.0, self.profile_share * wait, 0.0)
+        return {
+            "radio": self._average(lambda delay: delay),
+            "wait": float(waited.sum()),
+            "prefill": float((weight * self.network.prefill_time).sum()),
+        }
+
+    def ttft_coverage(self, tau: ArrayLike) -> FloatArray:
+        """Return the share of requests with a first token within `tau`, Eq. (39).
+
+        Parameters
+        ----------
+        tau
+            Targets τ₀ of the time to first token [s], any shape.
+        """
+        return self._at_targets(tau, self._coverage)
+
+    def queue_free_coverage(self, tau: ArrayLike) -> FloatArray:
+        """Return the coverage if nobody waited where they are served now: an upper bound of `ttft_coverage`.
+
+        Parameters
+        ----------
+        tau
+            Targets τ₀ of the time to first token [s], any shape.
+        """
+        return self._at_targets(tau, self._queue_free)
+
+    def ttft_quantile(self, probability: float) -> float:
+        """Return the least time within which this share of requests has its first token [s], Eq. (43).
+
+        Parameters
+        ----------
+        probability
+            Share ζ of requests, in [0, 1].
+
+        Returns
+        -------
+        float
+            Time [s]; infinite where overloaded tiers serve too many, and for all requests.
+
+        Raises
+        ------
+        GeoEdgeError
+            If the probability lies outside [0, 1].
+        """
+        if not 0.0 <= probability <= 1.0:
+            msg = f"ttft_quantile: `probability` must lie in [0, 1], not {probability}"
+            raise GeoEdgeError(msg)
+        if probability == 0.0:
+            return 0.0
+        served = float(self.profile_share @ ~self.equilibrium.overloaded)
+        if probability >= min(1.0, served + 1e-12 * self.stable):
+            return float("inf")
+        return _first_reached(self._coverage, probability, float(self.network.full_prefill_time.max()) + 1e-3)
+
+    def offloading_ratio(self, by: str = "tokens") -> float:
+        """Return the share of prompt work that caches save, Eqs. (44, 45).
+
+        Parameters
+        ----------
+        by
+            ``"tokens"`` counts prompt tokens, ``"prefill_time"`` the seconds of their prefill.
+
+        Raises
+        ------
+        GeoEdgeError
+            If `by` is neither.
+        """
+        network = self.network
+        if by == "tokens":
+            saved, full = network.hit_tokens.astype(np.float64), network.prompt_tokens.astype(np.float64)
+        elif by == "prefill_time":
+            saved, full = network.full_prefill_time - network.prefill_time, network.full_prefill_time
+        else:
+            msg = f'offloading_ratio: `by` must be "tokens" or "prefill_time", not {by!r}'
+            raise GeoEdgeError(msg)
+        work = float(network.type_probability @ full)
+        spared = float((self.association * network.type_probability * saved).sum())
+        return spared / work if work > 0.0 else 0.0
+
+    @property
+    def _present(self) -> NDArray[np.bool_]:
+        """Tiers that have sites, shape (S,)."""
+        return self.network.tier_density > 0.0
+
+    @cached_property
+    def _layer(self) -> FloatArray:
+        """Mean wait of those who wait [s], shape (S,): how fast a tier's wait distribution rises."""
+        point = self.equilibrium
+        delayed = 1.0 - point.queue.wait_cdf(
+            0.0, point.site_arrival_rate, point.service_rate, self.network.concurrency
+        )
+        counts = (delayed > _NEVER_WAITS) & ~point.overloaded
+        return np.divide(point.mean_wait, delayed, out=np.full_like(delayed, np.inf), where=counts)
+
+    def _rule(
+        self, q: int, limit: FloatArray | None = None, layer: FloatArray | None = None
+    ) -> tuple[CostRule, FloatArray]:
+        """Return the nodes of one type over tiers with sites, and their probabilities."""
+        network, there = self.network, np.flatnonzero(self._present)
+        rule = cost_rule(
+            network.tier_density[there],
+            self.equilibrium.cost_offset[there, q],
+            network.delay_coefficient,
+            network.delay_exponent,
+            delay_limit=None if limit is None else limit[there],
+            layer=None if layer is None else layer[there],
+        )
+        tier = there[rule.tier]
+        weight = network.type_probability[q] * network.tier_density[tier] * rule.weight
+        return CostRule(tier, rule.delay, rule.weight), weight
+
+    def _average(self, of_delay: Callable[[FloatArray], FloatArray]) -> float:
+        """Return the mean over requests of a function of their radio delay."""
+        total = 0.0
+        for q in range(self.network.types):
+            rule, weight = self._rule(q)
+            total += float(weight @ of_delay(rule.delay))
+        return total
+
+    def _at_targets(self, tau: ArrayLike, coverage: Callable[[float], float]) -> FloatArray:
+        """Return a coverage at each of the targets."""
+        targets = np.asarray(tau, dtype=np.float64)
+        if np.isnan(targets).any():
+            msg = "ttft_coverage: `tau` holds NaN; give targets in seconds"
+            raise GeoEdgeError(msg)
+        return np.array([coverage(float(t)) for t in targets.ravel()]).reshape(targets.shape)[()]
+
+    def _coverage(self, tau: float) -> float:
+        """Return Eq. (39) at one target."""
+        point, network = self.equilibrium, self.network
+        if tau == np.inf:
+            return float(self.profile_share @ ~point.overloaded)
+        tiers, spare, weights = [], [], []
+        for q in range(network.types):
+            limit = np.where(point.overloaded, 0.0, tau - network.prefill_time[:, q])
+            rule, weight = self._rule(q, limit, self._layer)
+            tiers.append(rule.tier)
+            spare.append(limit[rule.tier] - rule.delay)
+            weights.append(weight)
+        tier, time, weight = np.concatenate(tiers), np.concatenate(spare), np.concatenate(weights)
+        covered = 0.0
+        for s in np.unique(tier):
+            mine = tier == s
+            in_time = point.queue.wait_cdf(
+                time[mine], point.site_arrival_rate[s], point.service_rate[s], network.concurrency[s]
+            )
+            covered += float(weight[mine] @ in_time)
+        return min(covered, 1.0)
+
+    def _queue_free(self, tau: float) -> float:
+        """Return the coverage at one target if F_W were one."""
+        if tau == np.inf:
+            return 1.0
+        covered = 0.0
+        for q in range(self.network.types):
+            covered += float(self._rule(q, tau - self.network.prefill_time[:, q])[1].sum())
+        return min(covered, 1.0)
+
+
+def solve(
+    network: TieredNetwork, policy: Policy = "load_aware", *, queue: WaitModel | None = None
+) -> TheoryAnswer:
+    """Solve a network under a policy.
+
+    Parameters
+    ----------
+    network
+        Tiers, requests and their times.
+    policy
+        ``"load_aware"``, ``"prefix_only"`` or ``"nearest"``.
+    queue
+        Wait model; `ErlangC` if omitted.
+
+    Raises
+    ------
+    GeoEdgeError
+        If the policy is unknown.
+
+    Examples
+    --------
+    >>> net = TieredNetwork([1.0], [2], [1.0], [[0.1]], [[1.0]], 0.01, 0.5, 2.0, [[0]], [1024], [0.1])
+    >>> round(solve(net).parts()["radio"], 6)  # one tier: ξ/(πλ) at α = 2
+    0.159155
+    """
+    return TheoryAnswer(solve_equilibrium(network, policy, queue=queue))
+
+
+def minimum_density(
+    network: TieredNetwork,
+    reliability: float,
+    ttft_target: float,
+    policy: Policy = "load_aware",
+    *,
+    queue: WaitModel | None = None,
+) -> float:
+    """Return the least site density that covers a share of requests in time [1/km²], Eq. (51).
+
+    The placement and the spatial demand stay as they are; only the number of sites changes.
+
+    Parameters
+    ----------
+    network
+        The network whose density is scaled.
+    reliability
+        Share ζ of requests to cover, in (0, 1).
+    ttft_target
+        Target τ₀ of the time to first token [s].
+    policy, queue
+        As in `solve`.
+
+    Returns
+    -------
+    float
+        Density λ_b [1/km²]; infinite where no density is enough, as when prefill alone takes longer.
+
+    Raises
+    ------
+    GeoEdgeError
+        If the reliability lies outside (0, 1).
+    """
+    if not 0.0 < reliability < 1.0:
+        msg = f"minimum_density: `reliability` must lie in (0, 1), not {reliability}"
+        raise GeoEdgeError(msg)
+
+    def coverage(density: float) -> float:
+        answer = solve(network.scaled(density / network.site_density), policy, queue=queue)
+        return float(answer.ttft_coverage(ttft_target))
+
+    return _first_reached(coverage, reliability, network.site_density)
+
+
+def _distance(network: TieredNetwork, delay: FloatArray) -> FloatArray:
+    """Return the distance [km] of a radio delay [s], the inverse of Eq. (10)."""
+    return np.asarray((delay / network.delay_coefficient) ** (1.0 / network.delay_exponent))
+
+
+def _first_reached(rising: Callable[[float], float], level: float, guess: float) -> float:
+    """Return the least argument at which a rising function reaches a level, to 1e-13; infinite if it never does.
+
+    Regula falsi between a value below and one at or above, halving whenever it stalls, so that a jump is bracketed
+    as well as a root, and the end returned is the one where the level is reached.
+    """
+    low, high, below = 0.0, guess, -level
+    above = rising(high) - level
+    for _ in range(_DOUBLINGS):
+        if above >= 0.0:
+            break
+        low, below, high = high, above, 2.0 * high
+        above = rising(high) - level
+    else:
+        return float("inf")
+    while low == 0.0:
+        middle = 0.5 * high
+        value = rising(middle) - level
+        if value >= 0.0:
+            high, above = middle, value
+        else:
+            low, below = middle, value
+        if high < 1e-300:
+            return high
+    width, side = high - low, 0
+    for count in range(200):
+        if high - low <= 1e-13 * high:
+            break
+        middle = high - above * (high - low) / (above - below)
+        if count % 3 == 2:
+            middle = middle if high - low < 0.5 * width else 0.5 * (low + high)
+            width = high - low
+        middle = min(max(middle, low + 4e-14 * high), high - 4e-14 * high)
+        value = rising(middle) - level
+        if value >= 0.0:
+            high, above, below = middle, value, below * (0.5 if side == 1 else 1.0)
+            side = 1
+        else:
+            low, below, above = middle, value, above * (0.5 if side == -1 else 1.0)
+            side = -1
+    return high

@@ -1,0 +1,49 @@
+"""The README: its snippet prints what it says, its links and rooms exist, its commands are known."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from geoedge.cli import app
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_snippet_prints_what_the_readme_says() -> None:
+    code, printed = re.search(r"```python\n(.*?)```\n```text\n(.*?)```", TEXT, re.DOTALL).groups()
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "README.md", "exec"), {})
+    assert out.getvalue() == printed
+
+
+def test_every_linked_file_is_there() -> None:
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", TEXT) if "://" not in link]
+    assert links
+    missing = [link for link in links if not (ROOT / link).exists()]
+    assert missing == []
+
+
+def test_every_command_is_known() -> None:
+    known = typer.main.get_command(app)
+    words = re.findall(r"^\$ geoedge (\w+)(?: (\w+))?", TEXT, re.MULTILINE)
+    assert words
+    for verb, second in words:
+        assert verb in known.commands
+        if hasattr(known.commands[verb], "commands"):
+            assert second in known.commands[verb].commands
+
+
+def test_every_room_is_in_the_picture() -> None:
+    package = ROOT / "geoedge"
+    rooms = {p.stem for p in package.iterdir() if (p.suffix == ".py" or p.is_dir()) and p.stem[0] not in "_."}
+    named = set(re.findall(r"\b[a-z_]+\b", TEXT[TEXT.index("## The rooms") :]))
+    assert rooms - named - {"py"} == set()

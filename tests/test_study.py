@@ -1,0 +1,127 @@
+"""The study: a window averages its epochs by requests, and its inputs conserve demand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import geoedge as ge
+from geoedge.answers import WindowedAnswer
+from geoedge.errors import ScenarioError
+from geoedge.scenario import load_scenario
+from geoedge.study import (
+    Study,
+    average_demand,
+    field_answers,
+    field_inputs,
+    poisson_network,
+    prepare,
+    theory_answers,
+)
+
+
+class Exponential:
+    """An answer whose TTFT is exponential, so that every question has a closed form."""
+
+    stable = True
+    mean_serving_distance = 0.5
+    mean_utilization = 0.5
+
+    def __init__(self, mean: float, saved: float) -> None:
+        self.mean_ttft, self.saved = mean, saved
+        self.profile_share = np.array([1.0 - saved, saved])
+
+    def ttft_coverage(self, tau: float) -> float:
+        return float(-np.expm1(-tau / self.mean_ttft))
+
+    def ttft_quantile(self, probability: float) -> float:
+        return float(-self.mean_ttft * np.log1p(-probability))
+
+    def parts(self) -> dict[str, float]:
+        return {"radio": 0.1 * self.mean_ttft, "wait": 0.7 * self.mean_ttft, "prefill": 0.2 * self.mean_ttft}
+
+    def offloading_ratio(self, by: str = "tokens") -> float:
+        return self.saved
+
+
+def window() -> WindowedAnswer:
+    # the first epoch is warm-up and must not count, whatever it says
+    answers = [Exponential(99.0, 0.9), Exponential(1.0, 0.2), Exponential(3.0, 0.6)]
+    return WindowedAnswer(answers, [0.0, 300.0, 100.0], [1.0, 1000.0, 3000.0], [1.0, 0.5, 0.5])
+
+
+def test_a_window_weighs_epochs_by_requests() -> None:
+    answer = window()
+    assert answer.mean_ttft == pytest.approx(0.75 * 1.0 + 0.25 * 3.0)
+    assert answer.ttft_coverage(2.0) == pytest.approx(1 - 0.75 * np.exp(-2.0) - 0.25 * np.exp(-2.0 / 3.0))
+    assert answer.parts()["wait"] == pytest.approx(0.7 * 1.5)
+    assert answer.profile_share == pytest.approx([0.7, 0.3])
+
+
+def test_ratios_of_a_window_weigh_tokens_and_seconds() -> None:
+    answer = window()
+    assert answer.offloading_ratio("tokens") == pytest.approx((300e3 * 0.2 + 300e3 * 0.6) / 600e3)
+    assert answer.offloading_ratio("prefill_time") == pytest.approx((150 * 0.2 + 50 * 0.6) / 200)
+
+
+@pytest.mark.parametrize("probability", [0.05, 0.5, 0.95, 0.999])
+def test_the_quantile_of_a_window_inverts_its_coverage(probability: float) -> None:
+    answer = window()
+    assert answer.ttft_coverage(answer.ttft_quantile(probability)) == pytest.approx(probability, abs=1e-8)
+
+
+def test_a_quantile_that_no_epoch_reaches_is_infinite() -> None:
+    class Saturated(Exponential):
+        def ttft_coverage(self, tau: float) -> float:
+            return 0.9 * super().ttft_coverage(tau)
+
+        def ttft_quantile(self, probability: float) -> float:
+            return float("inf") if probability >= 0.9 else super().ttft_quantile(probability / 0.9)
+
+    answer = WindowedAnswer([Saturated(1.0, 0.1), Exponential(1.0, 0.1)], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0])
+    assert answer.ttft_quantile(0.96) == np.inf
+    assert np.isfinite(answer.ttft_quantile(0.94))
+
+
+def test_demand_is_conserved_from_users_to_theory_and_field(small_study: Study) -> None:
+    for demand in small_study.demand:
+        network = poisson_network(small_study, demand)
+        assert network.request_intensity * small_study.city.area_km2 == pytest.approx(demand.request_rate)
+        assert field_inputs(small_study, demand).request_rate == pytest.approx(demand.request_rate)
+        assert network.site_density * small_study.city.area_km2 == pytest.approx(len(small_study.layout))
+
+
+def test_the_window_is_the_measured_epochs(small_study: Study) -> None:
+    expected = [0.0] + [d.request_rate * 600.0 for d in small_study.demand[1:]]
+    assert small_study.expected_requests == pytest.approx(expected)
+    mean = average_demand(small_study.demand, small_study.expected_requests)
+    assert mean.request_rate == pytest.approx(
+        np.average([d.request_rate for d in small_study.demand[1:]], weights=expected[1:])
+    )
+
+
+def test_theory_and_field_answer_the_same_questions(small_study: Study) -> None:
+    theory, field = theory_answers(small_study), field_answers(small_study)
+    for answer in (theory, field):
+        assert answer.stable
+        assert sum(answer.parts().values()) == pytest.approx(answer.mean_ttft, rel=1e-6)
+        assert answer.profile_share.sum() == pytest.approx(1.0)
+        assert 0.0 < answer.ttft_coverage(0.8) < 1.0
+        assert answer.ttft_coverage(answer.ttft_quantile(0.95)) == pytest.approx(0.95, abs=1e-6)
+
+
+def test_routing_may_change_on_a_prepared_study_but_demand_may_not(small_study: Study) -> None:
+    scenario = small_study.scenario
+    assert (
+        small_study.with_scenario(scenario.override({"routing.policy": "nearest"})).demand
+        is small_study.demand
+    )
+    with pytest.raises(ScenarioError, match=r"\[demand\] differs"):
+        small_study.with_scenario(scenario.override({"demand.users": 7}))
+
+
+def test_theory_alone_needs_no_city() -> None:
+    answer = ge.solve(load_scenario("paper"))
+    assert answer.ttft_coverage(0.8) == pytest.approx(0.6899125, abs=1e-6)  # the paper's baseline at load 3
+    with pytest.raises(ScenarioError, match=r"no \[city\]"):
+        prepare(load_scenario("paper"))

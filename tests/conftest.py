@@ -14,8 +14,6 @@ SMALL = {
     "simulation.replications": 2,
     "demand.users": 1500,
     "demand.request_rate_per_user_s": 0.0293,
-    "mobility.destinations": 40,
-    "demand.cell_m": 100.0,
 }
 """Monaco with fewer, busier people and half an hour; the load of the sites is that of the full scenario."""
 

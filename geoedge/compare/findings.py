@@ -57,6 +57,15 @@ def findings(
         f"{study.city.area_km2:.1f} km²; at {widths[0]} m and {widths[-1]} m it is {lands[widths[0]]:.1f} and "
         f"{lands[widths[-1]]:.1f} km², and Poisson theory's coverage {low:.3f} and {high:.3f}."
     )
+    buildings = study.city.report["buildings"]
+    found.append(
+        f"Storeys are imputed for {buildings['levels_imputed_share']:.1%} of buildings, "
+        f"{buildings['levels_imputed_floor_share']:.1%} of floor area."
+    )
+    dropped = {why: count for why, count in study.layout.report.get("dropped", {}).items() if count}
+    if dropped:
+        listed = ", ".join(f"{count} {why.replace('_', ' ')}" for why, count in dropped.items())
+        found.append(f"Of the sites given, {len(study.layout)} stand in the city; dropped: {listed}.")
     for count, name in (("Poisson", "a random number of"), ("fixed", "as many")):
         sample = ensemble.loc[ensemble["count"] == count, "coverage"] if len(ensemble) else None
         if sample is not None:

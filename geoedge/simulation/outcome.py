@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from platform import python_version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,8 +117,12 @@ def _meta(model: EdgeCity, epochs: pd.DataFrame) -> dict[str, Any]:
         "radio_shifts_arrival": scenario.service.radio_shifts_arrival,
         "unstable": _flagged(epochs, "offered_load", 1.0),
         "prefill_bound": _flagged(epochs, "prefill_s_per_s", 1.0),
-        "versions": {name: version(name) for name in PACKAGES},
-        "checksums": {"city": city.checksum, "enrichment": city.report.get("enrichment_checksum")},
+        "versions": {"python": python_version()} | {name: version(name) for name in PACKAGES},
+        "checksums": {
+            "city": city.checksum,
+            "enrichment": city.report.get("enrichment_checksum"),
+            "sites": study.layout.report.get("checksum"),
+        },
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -200,6 +201,7 @@ def read_sites(
     else:
         names = tuple(text or f"site {k}" for k, text in enumerate(name))
     report |= {"merged": int(keep.size - len(xy)), "sites": len(xy), "profiles_stated": profile is not None}
+    report["checksum"] = hashlib.sha256(path.read_bytes()).hexdigest()
     return Layout(
         xy=xy,
         profile=np.zeros(len(xy), dtype=np.int64) if profile is None else profile,

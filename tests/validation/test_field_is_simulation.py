@@ -7,7 +7,7 @@ that premise does not hold, the difference is measured and traced to its cause: 
 distribution of service, sites beyond capacity.
 
 People stand where a moving population is at 18:00, at home, at work, at leisure or on the street, and ask for
-hours what such people ask at 18:00. Intervals are 99 % from batch means.
+hours what such people ask at 18:00. Intervals are 99 % from batch means, jointly for all claims of a test.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ HOURS, WARM_UP_S, BATCHES = 8.0, 1800.0, 30
 MODERATE, HIGH = 0.9, 1.2
 """Requests, in those of the scenario: about 50 % and 67 % mean utilisation under load-aware routing."""
 LUMPY = 1.08
+"""Requests that lumps of demand bring near, and not beyond, the capacity of some sites."""
 UNEVEN, UNEVEN_HOURS = 0.806, 4.0
 """Requests at which the policies that do not look at load bring no site to the very edge of its capacity, where
 nothing settles."""
@@ -61,8 +62,10 @@ class Standing(Population):
     def __init__(self, moving: Population, spread_m: float) -> None:
         xy, self.activity = moving.positions()
         shift = stream(SEED, "spread").uniform(-spread_m, spread_m, xy.shape)
-        still = Population.at_points(xy + shift)
-        super().__init__(still.home_xy, still.home, still.mode, None, still._state)
+        n = len(moving)
+        super().__init__(
+            xy + shift, np.full(n, -1), np.zeros(n, dtype=np.int8), None, np.zeros(n, dtype=np.uint64)
+        )
 
     def position(self, user: ArrayLike, time_s: ArrayLike) -> tuple[Floats, NDArray[np.int8]]:
         xy, _ = super().position(user, time_s)

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["METRICS", "Answer", "WindowedAnswer", "answer_metrics"]
+__all__ = ["METRICS", "Answer", "WindowedAnswer", "answer_metrics", "first_reached"]
+
+DOUBLINGS = 60
+"""Doublings of a bracket before what is looked for is called infinite."""
 
 METRICS: Mapping[str, tuple[str, str]] = {
     "coverage": ("TTFT coverage", "–"),
@@ -93,6 +96,49 @@ def answer_metrics(answer: Answer, ttft_target_s: float, profile_names: Sequence
 A = TypeVar("A", bound=Answer)
 
 
+def first_reached(rising: Callable[[float], float], level: float, guess: float) -> float:
+    """Return the least argument at which a rising function reaches a level, to 1e-13; infinite if it never does.
+
+    Regula falsi between a value below and one at or above, halving whenever it stalls, so that a jump is bracketed
+    as well as a root, and the end returned is the one where the level is reached.
+    """
+    low, high, below = 0.0, guess, -level
+    above = rising(high) - level
+    for _ in range(DOUBLINGS):
+        if above >= 0.0:
+            break
+        low, below, high = high, above, 2.0 * high
+        above = rising(high) - level
+    else:
+        return float("inf")
+    while low == 0.0:
+        middle = 0.5 * high
+        value = rising(middle) - level
+        if value >= 0.0:
+            high, above = middle, value
+        else:
+            low, below = middle, value
+        if high < 1e-300:
+            return high
+    width, side = high - low, 0
+    for count in range(200):
+        if high - low <= 1e-13 * high:
+            break
+        middle = high - above * (high - low) / (above - below)
+        if count % 3 == 2:
+            middle = middle if high - low < 0.5 * width else 0.5 * (low + high)
+            width = high - low
+        middle = min(max(middle, low + 4e-14 * high), high - 4e-14 * high)
+        value = rising(middle) - level
+        if value >= 0.0:
+            high, above, below = middle, value, below * (0.5 if side == 1 else 1.0)
+            side = 1
+        else:
+            low, below, above = middle, value, above * (0.5 if side == -1 else 1.0)
+            side = -1
+    return high
+
+
 class WindowedAnswer(Generic[A]):
     """Answers of several epochs as one: every question averaged by requests.
 
@@ -108,14 +154,23 @@ class WindowedAnswer(Generic[A]):
         Mean prompt length of each epoch [token].
     full_prefill_s
         Mean prefill time without any cache of each epoch [s].
+    seconds
+        Measured time of each epoch [s], the weight of what servers are asked; all alike by default.
     """
 
     def __init__(
-        self, answers: Sequence[A], requests: ArrayLike, prompt_tokens: ArrayLike, full_prefill_s: ArrayLike
+        self,
+        answers: Sequence[A],
+        requests: ArrayLike,
+        prompt_tokens: ArrayLike,
+        full_prefill_s: ArrayLike,
+        seconds: ArrayLike | None = None,
     ) -> None:
         self.answers = tuple(answers)
         weights = np.asarray(requests, dtype=np.float64)
         self.weights = weights / weights.sum()
+        time = np.asarray(weights > 0 if seconds is None else seconds, dtype=np.float64)
+        self._time_weights = time / time.sum()
         self._ratio_weights = {
             "tokens": weights * np.asarray(prompt_tokens),
             "prefill_time": weights * np.asarray(full_prefill_s),
@@ -130,20 +185,13 @@ class WindowedAnswer(Generic[A]):
         return self._mean(lambda answer: answer.ttft_coverage(tau))
 
     def ttft_quantile(self, probability: float) -> float:
-        """Return the TTFT [s] that a share `probability` of the window's requests meets; may be infinite."""
-        from scipy.optimize import brentq
+        """Return the least TTFT [s] that a share `probability` of the window's requests meets; may be infinite."""
+        return first_reached(self.ttft_coverage, probability, max(self.mean_prefill, 1e-3))
 
-        ends = [
-            a.ttft_quantile(probability) for w, a in zip(self.weights, self.answers, strict=True) if w > 0
-        ]
-        low, high = min(ends), max(ends)
-        if high - low < 1e-12 or not np.isfinite(low):
-            return float(low)
-        while not np.isfinite(high) or self.ttft_coverage(high) < probability:
-            high = 2.0 * (low if not np.isfinite(high) else high)
-            if high > 1e6:
-                return float("inf")
-        return float(brentq(lambda tau: self.ttft_coverage(tau) - probability, low - 1e-12, high, xtol=1e-9))
+    @property
+    def mean_prefill(self) -> float:
+        """Mean prefill time [s]."""
+        return self.parts()["prefill"]
 
     @property
     def mean_ttft(self) -> float:
@@ -177,8 +225,9 @@ class WindowedAnswer(Generic[A]):
 
     @property
     def mean_utilization(self) -> float:
-        """Busy servers over servers, all sites together."""
-        return self._mean(lambda answer: answer.mean_utilization)
+        """Busy servers over servers, all sites together, averaged over time."""
+        asked = zip(self._time_weights, self.answers, strict=True)
+        return float(sum(w * answer.mean_utilization for w, answer in asked if w > 0))
 
     @property
     def stable(self) -> bool:

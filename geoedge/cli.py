@@ -119,6 +119,9 @@ def map_(
     from geoedge.maps import city_map
     from geoedge.results import Results
 
+    if output.suffix.lower() not in (".html", ".htm"):
+        msg = f"--output {str(output)!r}: a map is a page; name a file that ends in .html"
+        raise GeoEdgeError(msg)
     page = city_map(Results.load(run_folder)).save(output)
     print(page)
 
@@ -172,7 +175,8 @@ def city_clip(
     if len(box) != 4:
         msg = f"--bbox {bbox!r}: must be four numbers W,S,E,N in degrees, for example 7.40,43.72,7.47,43.76"
         raise GeoEdgeError(msg)
-    print(clip(source, box, output))
+    counts = ", ".join(f"{count:,} {what}" for what, count in clip(source, box, output).items())
+    print(f"{output}: {counts}")
 
 
 def _scenario(name: str, settings: list[str] | None, changes: dict[str, Any]) -> Scenario:
@@ -247,22 +251,29 @@ def _finish(progress: Any, tasks: dict[str, Any]) -> None:
 
 def main() -> None:
     """Run the command line: exit 0 on success, 1 with one line on a user's error, 2 on wrong usage, 130 on Ctrl-C."""
-    interrupts = 0
+    caught: list[int] = []
 
-    def interrupt(*_: object) -> None:
-        nonlocal interrupts
-        interrupts += 1
+    def interrupt(number: int, _: object) -> None:
+        caught.append(number)
         raise KeyboardInterrupt
 
-    # a compiled kernel or a worker process turns an interrupt into an error of its own; the count tells
-    signal.signal(signal.SIGINT, interrupt)
+    # a compiled kernel or a worker process turns an interrupt into an error of its own; the list tells
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
     try:
         app()
     except GeoEdgeError as error:
-        print(f"geoedge: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"geoedge: {_printable(str(error))}", file=sys.stderr)
         raise SystemExit(1) from None
     except BaseException:
-        if not interrupts:
+        if not caught:
             raise
-        print("geoedge: interrupted; no output was written", file=sys.stderr)
-        raise SystemExit(130) from None
+        print("geoedge: interrupted", file=sys.stderr)
+        raise SystemExit(128 + caught[0]) from None
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # too late to interrupt anything
+
+
+def _printable(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

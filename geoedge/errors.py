@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CapacityError", "CityError", "DownloadError", "GeoEdgeError", "OutputError", "ScenarioError"]
+__all__ = ["CityError", "DownloadError", "GeoEdgeError", "OutputError", "ScenarioError"]
 
 
 class GeoEdgeError(ValueError):
@@ -19,10 +19,6 @@ class CityError(GeoEdgeError):
 
 class DownloadError(CityError):
     """A map service that did not deliver."""
-
-
-class CapacityError(GeoEdgeError):
-    """Demand that no stable equilibrium can serve."""
 
 
 class OutputError(GeoEdgeError):

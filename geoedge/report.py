@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from geoedge.answers import METRICS
+from geoedge.maps.words import plain_text
 from geoedge.results import Results
 from geoedge.units import GIB
 
@@ -28,12 +29,12 @@ MOVES = 12
 """Controller actions listed."""
 
 
-def _number(value: float, unit: str, digits: int = 3) -> str:
+def _number(value: float, digits: int = 3) -> str:
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
         return "∞"
-    return f"{value:.{digits}f}" if unit != "–" else f"{value:.3f}"
+    return f"{value:.{digits}f}"
 
 
 def _clock(time_s: float) -> str:
@@ -61,7 +62,7 @@ def print_run(results: Results, folder: Path, console: Console | None = None) ->
     console = console or _console()
     meta = results.meta
     console.print()
-    console.print(Text(f"{meta['title']}", style="bold"))
+    console.print(Text(plain_text(meta["title"]), style="bold"))
     console.print(Text(_window_line(meta)))
     if "answers" in results.tables:
         console.print(_answers_table(results))
@@ -72,7 +73,7 @@ def print_run(results: Results, folder: Path, console: Console | None = None) ->
     if "control_epochs" in results.tables:
         console.print(_gain_table(results))
     for line in meta.get("findings", ()):
-        console.print(Text(f"• {line}"))
+        console.print(Text(f"• {plain_text(line, 1000)}"))
     console.print()
     console.print(Text(f"run  {folder}"))
     if (folder / "map.html").is_file():
@@ -98,27 +99,24 @@ def _answers_table(results: Results) -> Table:
     for metric in dict.fromkeys(answers["metric"]):
         rows = answers[answers["metric"] == metric].set_index("column")
         unit = str(rows["unit"].iloc[0])
-        cells = [
-            _with_interval(rows.loc[column], unit) if column in rows.index else "–" for column in columns
-        ]
+        cells = [_with_interval(rows.loc[column]) if column in rows.index else "–" for column in columns]
         table.add_row(Text(str(rows["label"].iloc[0])), unit, *cells)
     target = results.meta["ttft_target_s"]
     table.caption = (
         f"coverage: share of requests with TTFT at most {target:g} s. Simulated numbers: mean of "
-        f"{results.meta.get('replications', 1)} paired runs ± 95 % interval; ensemble: mean and the range of 95 % of layouts."
+        f"{results.meta.get('replications', 1)} paired runs ± 95 % interval; PPP ensemble and same count (as many sites): median and 95 % range of Poisson layouts."
     )
     table.caption_justify = "left"
     return table
 
 
-def _with_interval(row: Any, unit: str) -> str:
-    text = _number(float(row["value"]), unit)
+def _with_interval(row: Any) -> str:
     low, high = float(row["low"]), float(row["high"])
     if math.isnan(low):
-        return text
+        return _number(float(row["value"]))
     if abs((low + high) / 2 - float(row["value"])) < 1e-9:
-        return f"{text} ± {(high - low) / 2:.3f}"
-    return f"{text} [{_number(low, unit)}, {_number(high, unit)}]"
+        return f"{_number(float(row['value']))} ± {(high - low) / 2:.3f}"
+    return "{} [{}, {}]".format(*(_number(each, 2) for each in (float(row["value"]), low, high)))
 
 
 def _policies_table(results: Results) -> Table:
@@ -130,7 +128,7 @@ def _policies_table(results: Results) -> Table:
     for column in policies.columns[1:]:
         table.add_column(str(column), justify="right")
     for row in policies.itertuples(index=False):
-        table.add_row(Text(str(row[0])), *(_number(value, "–") for value in row[1:]))
+        table.add_row(Text(str(row[0])), *(_number(value) for value in row[1:]))
     return table
 
 
@@ -145,11 +143,11 @@ def _hottest_table(results: Results) -> Table:
         table.add_column(name, justify="right")
     profile_of = results.sites.set_index("site")["profile"]
     for row in sites.to_dict("records"):
-        name = str(row["name"]) or f"site {row['site']}"
+        name = plain_text(row["name"]) or f"site {row['site']}"
         profile = results.meta["profile_names"][int(profile_of[row["site"]])]
         table.add_row(
             Text(name),
-            Text(str(row["kind"])),
+            Text(plain_text(row["kind"])),
             Text(profile),
             f"{row['requests']:,}",
             f"{row['missed_share']:.0%}",
@@ -181,7 +179,7 @@ def _moves_table(results: Results) -> Table | Text:
         table.add_row(
             _clock(row["time_s"]),
             str(row["action"]),
-            Text(str(site_name[row["site"]]) or f"site {row['site']}"),
+            Text(plain_text(site_name[row["site"]]) or f"site {row['site']}"),
             Text(f"{names[row['from_profile']]} → {names[row['to_profile']]}"),
             f"{row['bytes_moved'] / GIB:.2f}",
             f"{row['predicted_gain']:+.4f}",
@@ -198,7 +196,15 @@ def _gain_table(results: Results) -> Table:
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
-    for name in ("epoch from", "moves", "GiB", "predicted gain", "still", "with controller", "realised gain"):
+    for name in (
+        "epoch from",
+        "moves",
+        "GiB",
+        "still",
+        "with controller",
+        "predicted so far",
+        "realised so far",
+    ):
         table.add_column(name, justify="right")
     for row in results.tables["control_epochs"].to_dict("records"):
         half = (row["high"] - row["low"]) / 2
@@ -206,12 +212,12 @@ def _gain_table(results: Results) -> Table:
             _clock(row["start_s"]),
             f"{row['moves']:.1f}",
             f"{row['bytes_moved'] / GIB:.2f}",
-            f"{row['predicted_gain']:+.4f}",
             f"{row['still']:.3f}",
             f"{row['still'] + row['change']:.3f}",
+            f"{row['predicted_gain']:+.4f}",
             f"{row['change']:+.4f}" + ("" if math.isnan(half) else f" ± {half:.4f}"),
         )
-    table.caption = "moves, GiB and predicted gain: mean of the runs, of the epoch's own moves; realised: of all moves so far"
+    table.caption = "mean of the runs; gains of all moves so far, as predicted when they were made and as paired runs show"
     table.caption_justify = "left"
     return table
 
@@ -229,7 +235,7 @@ def print_metrics(metrics: Mapping[str, float], title: str, ttft_target_s: float
         TTFT target [s].
     """
     table = Table(
-        title=Text(f"{title}: theory, TTFT target {ttft_target_s:g} s"),
+        title=Text(f"{plain_text(title)}: theory, TTFT target {ttft_target_s:g} s"),
         title_justify="left",
         box=box.SIMPLE_HEAD,
     )
@@ -238,7 +244,7 @@ def print_metrics(metrics: Mapping[str, float], title: str, ttft_target_s: float
     table.add_column("theory (PPP)", justify="right")
     for name, value in metrics.items():
         label, unit = METRICS.get(name, (name.replace("share:", "served by "), "–"))
-        table.add_row(Text(label), unit, _number(value, unit, 4))
+        table.add_row(Text(label), unit, _number(value, 4))
     _console().print(table)
 
 
@@ -254,7 +260,7 @@ def print_scenario(scenario: Scenario) -> None:
 
     workload = build_workload(scenario.workload, scenario.hardware)
     console = _console()
-    console.print(Text(f"{scenario.title}: the scenario is valid", style="bold"))
+    console.print(Text(f"{plain_text(scenario.title)}: the scenario is valid", style="bold"))
     profiles = Table(title="Profiles", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("profile", "share of sites", "memory GiB", "concurrency"):
         profiles.add_column(name, justify="left" if name == "profile" else "right")
@@ -298,7 +304,7 @@ def print_city(city: City) -> None:
     )
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in _flat(city.report):
-        table.add_row(Text(key), Text(_plain(value)))
+        table.add_row(Text(key), Text(plain_text(_plain(value), 1000)))
     console.print(table)
     console.print(Text(city.attribution))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -61,9 +61,9 @@ _RECORDS, _SITES, _META, _SCENARIO = "requests.parquet", "sites.parquet", "prove
 class Results:
     """A run: one record a request, tables per epoch and step, and where it all came from.
 
-    After the horizon no request is added and the queues drain. Service is first come, first served,
-    so later arrivals could not have changed a recorded TTFT; `status` still tells what each
-    request was at the horizon.
+    After the horizon no request is added and the queues drain. Service is first come, first served, so later
+    arrivals could hardly have changed a recorded TTFT: only one that is nearer can overtake a request that is on
+    the air at the horizon. `status` tells what each request was at that time.
 
     Parameters
     ----------
@@ -159,11 +159,19 @@ class Results:
     def mean_utilization(self) -> float:
         """Busy servers over servers after the warm-up, all sites together."""
         after = self.epochs[self.epochs.start_s >= self.meta["start_s"] + self.meta["warm_up_s"]]
-        servers = after.concurrency * (after.end_s - after.start_s)
-        return float((after.utilization * servers).sum() / servers.sum())
+        return float((after.utilization * after.server_s).sum() / after.server_s.sum())
 
     def metrics(self) -> dict[str, float]:
-        """Return one number for each metric and each profile's share of requests."""
+        """Return one number for each metric and each profile's share of requests.
+
+        Raises
+        ------
+        GeoEdgeError
+            If no request was created after the warm-up.
+        """
+        if not self.requests:
+            msg = "the run has no request after the warm-up; raise demand.users, their rate, or simulation.duration_s"
+            raise GeoEdgeError(msg)
         return answer_metrics(self, self.meta["ttft_target_s"], self.meta["profile_names"])
 
     def status_counts(self) -> dict[str, int]:
@@ -236,17 +244,12 @@ class Results:
         """
         target = Path(folder).expanduser().absolute()
         check_writable(target)
+        partial = _beside(target)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        except OSError as error:
-            msg = f"`output` {str(target)!r} cannot be written ({error.strerror}); name a folder you may write to"
-            raise OutputError(msg) from None
-        try:
+            partial.mkdir(parents=True)
             self._write(partial)
             for name, text in (pages or {}).items():
                 (partial / name).write_text(text, encoding="utf-8", newline="\n")
-            partial.chmod(0o755)
             _swap(partial, target)
         except OSError as error:
             msg = f"`output` {str(target)!r} cannot be written ({error.strerror}); name a folder you may write to"
@@ -262,12 +265,14 @@ class Results:
         pq.write_table(self.records, folder / _RECORDS, compression="zstd")
         points = gpd.points_from_xy(self.sites.lon, self.sites.lat)
         gpd.GeoDataFrame(self.sites, geometry=points, crs="EPSG:4326").to_parquet(folder / _SITES)
-        for name, table in self._all_tables().items():
+        tables = self._all_tables()
+        for name, table in tables.items():
             table.to_parquet(folder / f"{name}.parquet", index=False)
         (folder / _SCENARIO).write_text(self.scenario_toml, encoding="utf-8")
         sums = self.meta.get("checksums", {}) | {"scenario": sha256(self.scenario_toml.encode()).hexdigest()}
         written = datetime.now(UTC).isoformat(timespec="seconds")
-        meta = {"label": self.label, **self.meta, "checksums": sums, "written": written}
+        rows = {name: len(table) for name, table in tables.items()}
+        meta = {"label": self.label, **self.meta, "checksums": sums, "tables": rows, "written": written}
         (folder / _META).write_text(json.dumps(meta, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     def _all_tables(self) -> dict[str, pd.DataFrame]:
@@ -296,10 +301,11 @@ class Results:
         try:
             meta = json.loads((path / _META).read_text(encoding="utf-8"))
             del meta["written"]
-            known = {_RECORDS, _SITES}
-            tables = {
-                f.stem: pd.read_parquet(f) for f in sorted(path.glob("*.parquet")) if f.name not in known
-            }
+            tables = {name: pd.read_parquet(path / f"{name}.parquet") for name in meta["tables"]}
+            wrong = [name for name, rows in meta.pop("tables").items() if len(tables[name]) != rows]
+            if wrong:
+                msg = f"{wrong[0]}.parquet has another number of rows than was written"
+                raise ValueError(msg)
             sites = pd.DataFrame(gpd.read_parquet(path / _SITES).drop(columns="geometry"))
             return cls(
                 label=meta.pop("label"),
@@ -312,7 +318,7 @@ class Results:
                 tables=tables,
                 scenario_toml=(path / _SCENARIO).read_text(encoding="utf-8"),
             )
-        except (OSError, KeyError, ValueError, pa.ArrowInvalid) as error:
+        except (OSError, KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
             reason = (
                 "there is no such folder"
                 if not path.is_dir()
@@ -337,22 +343,43 @@ def check_writable(target: Path) -> None:
     OutputError
         If something other than a run folder stands there, or its parent cannot be written.
     """
+    parent = next(folder for folder in target.absolute().parents if folder.exists())
+    if (
+        not parent.is_dir()
+        or not os.access(parent, os.W_OK)
+        or (target.is_dir() and not os.access(target, os.R_OK))
+    ):
+        msg = f"`output` {str(target)!r} cannot be written (no permission there); name another folder"
+        raise OutputError(msg)
+    strange = sorted(each.name for each in target.iterdir() if not _is_ours(each)) if target.is_dir() else []
+    if strange and (target / _META).is_file():
+        msg = f"`output` {str(target)!r} holds files that are not of a run ({strange[0]}); move them, or name a new folder"
+        raise OutputError(msg)
     if target.exists() and not (target / _META).is_file() and (target.is_file() or any(target.iterdir())):
         msg = f"`output` {str(target)!r} exists and is not a run folder; name a new folder, or an old run to replace"
         raise OutputError(msg)
-    parent = next(folder for folder in target.absolute().parents if folder.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        msg = f"`output` {str(target)!r} cannot be written (no permission in {str(parent)!r}); name another folder"
-        raise OutputError(msg)
+
+
+def _is_ours(path: Path) -> bool:
+    return path.suffix == ".parquet" or path.name in (_META, _SCENARIO, "map.html")
+
+
+def _beside(target: Path) -> Path:
+    """Return a new name in the same folder, so that a rename is all that is left to do."""
+    return target.with_name(f".{target.name}-{secrets.token_hex(4)}")
 
 
 def _swap(partial: Path, target: Path) -> None:
-    if not target.exists():
+    """Put a whole folder in the place of another; whatever happens, one of the two stands there."""
+    old = _beside(target)
+    try:
+        if target.exists():
+            target.rename(old)
         partial.rename(target)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
-    target.rename(old / "run")
-    partial.rename(target)
+    except BaseException:
+        if old.exists() and not target.exists():
+            old.rename(target)
+        raise
     shutil.rmtree(old, ignore_errors=True)
 
 

@@ -81,18 +81,17 @@ class Study:
         """Start and end of each epoch, seconds since midnight."""
         return window_epochs(self.scenario)
 
+    @property
+    def measured_s(self) -> Floats:
+        """Measured time of each epoch, none in the warm-up [s], shape (E,)."""
+        simulation = self.scenario.simulation
+        cut = simulation.start_hour * HOUR_S + simulation.warm_up_s
+        return np.array([max(0.0, end - max(start, cut)) for start, end in self.epochs])
+
     @cached_property
     def expected_requests(self) -> Floats:
         """Requests expected in the measured part of each epoch, shape (E,): the weights of a window."""
-        simulation = self.scenario.simulation
-        cut = simulation.start_hour * HOUR_S + simulation.warm_up_s
-        measured = [max(0.0, end - max(start, cut)) for start, end in self.epochs]
-        return np.array([d.request_rate * s for d, s in zip(self.demand, measured, strict=True)])
-
-    @cached_property
-    def window_demand(self) -> Demand:
-        """Demand averaged over the measured window, on the union of the epochs' cells."""
-        return average_demand(self.demand, self.expected_requests)
+        return np.array([demand.request_rate for demand in self.demand]) * self.measured_s
 
     def with_layout(self, layout: Layout) -> Study:
         """Return the same study on other sites."""
@@ -134,27 +133,6 @@ def window_epochs(scenario: Scenario) -> tuple[tuple[float, float], ...]:
     count = round(simulation.duration_s / simulation.epoch_s)
     edges = simulation.start_hour * HOUR_S + simulation.epoch_s * np.arange(count + 1)
     return tuple((float(a), float(b)) for a, b in pairwise(edges))
-
-
-def average_demand(demand: Sequence[Demand], weights: ArrayLike) -> Demand:
-    """Return the weighted mean of several demands, on the union of their places.
-
-    Parameters
-    ----------
-    demand
-        Demands on rasters of one spacing, or on points.
-    weights
-        Nonnegative, not all zero.
-    """
-    from geoedge.city.demand import Demand
-
-    share = np.asarray(weights, dtype=np.float64)
-    share = share / share.sum()
-    stacked = np.concatenate([d.xy for d in demand])
-    xy, place = np.unique(stacked, axis=0, return_inverse=True)
-    rate = np.zeros((len(xy), demand[0].rate.shape[1]))
-    np.add.at(rate, place.ravel(), np.concatenate([w * d.rate for w, d in zip(share, demand, strict=True)]))
-    return Demand(xy, rate, demand[0].cell_m)
 
 
 def request_rates(scenario: Scenario, workload: Workload) -> RequestRates:
@@ -209,6 +187,7 @@ def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | No
             stream(scenario.seed, "layout"),
             profile_names=workload.profile_names,
         )
+    layout = _placed(layout, city, workload, scenario.seed)
     moves = scenario.mobility
     mobility = make_mobility(
         city,
@@ -224,6 +203,25 @@ def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | No
     users = scenario.demand.users or 0
     demand = demand_of(presence, rates, users=users, cell_m=scenario.demand.cell_m)
     return Study(scenario, city, layout, workload, mobility, tuple(demand), presence.activity_shares)
+
+
+def _placed(layout: Layout, city: City, workload: Workload, seed: int) -> Layout:
+    """Return the layout on this city with a profile at every site, placed by the scenario if nobody has."""
+    from geoedge.sites import place_profiles
+
+    if layout.crs != city.crs or layout.period_m is not None:
+        msg = f"`layout` stands in {layout.crs or 'no CRS'}, the city in {city.crs}; make the layout on this city"
+        raise ScenarioError(msg)
+    if not layout.report.get("profiles_placed", True):
+        drawn = place_profiles(len(layout), workload.placement_probability, stream(seed, "placement"))
+        layout = layout.with_profile(drawn)
+    if layout.profile.max() >= len(workload.profile_names):
+        msg = (
+            f"`layout` holds profile {layout.profile.max()}, the scenario knows 0 to {len(workload.profile_names) - 1} "
+            f"({', '.join(workload.profile_names)}); place profiles of this scenario"
+        )
+        raise ScenarioError(msg)
+    return layout
 
 
 def poisson_network(study: Study, demand: Demand, *, area_km2: float | None = None) -> TieredNetwork:
@@ -306,6 +304,7 @@ def _windowed(study: Study, answers: Sequence[A], epochs: Sequence[int]) -> Wind
         study.expected_requests[list(epochs)],
         mixes @ study.workload.prompt_tokens,
         mixes @ study.workload.full_prefill_time,
+        study.measured_s[list(epochs)],
     )
 
 

@@ -286,10 +286,9 @@ def _run(study: Study, variant: int, replication: int, seed: int, keep: bool) ->
 
 def _by_epoch(epochs: pd.DataFrame) -> pd.DataFrame:
     """Return the epochs with all sites together."""
-    servers = epochs["concurrency"]
     table = epochs.assign(
-        busy=epochs["utilization"] * servers,
-        servers=servers,
+        busy=epochs["utilization"] * epochs["server_s"],
+        servers=epochs["server_s"],
         waited=epochs["mean_wait_s"] * epochs["requests"],
     )
     sums = table.groupby("epoch").agg(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["GIB", "KM", "M2_PER_KM2", "MS"]
+__all__ = ["GIB", "KM", "M2_PER_KM2"]
 
 KM = 1000.0
 """Metres in a kilometre."""
 
 M2_PER_KM2 = 1e6
 """Square metres in a square kilometre."""
-
-MS = 1000.0
-"""Milliseconds in a second."""
 
 GIB = 2**30
 """Bytes in a gibibyte."""

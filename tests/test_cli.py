@@ -165,7 +165,15 @@ def test_the_main_job_writes_a_whole_folder(run_folder) -> None:
     assert (run_folder / "map.html").stat().st_size < 5e6
     assert load_scenario(run_folder / "scenario.toml").demand.users == SMALL["demand.users"]
     columns = set(Results.load(run_folder).tables["answers"]["column"])
-    assert len(columns) == 6
+    assert columns == {
+        "theory (PPP)",
+        "PPP ensemble",
+        "same count",
+        "field (map)",
+        "simulation: equilibrium",
+        "simulation: state",
+        "with controller",
+    }
 
 
 @pytest.mark.slow
@@ -213,7 +221,7 @@ def test_an_interrupted_run_leaves_no_folder(tmp_path, after_s) -> None:
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.decode().splitlines()[-1] == "geoedge: interrupted; no output was written"
+    assert err.decode().splitlines()[-1] == "geoedge: interrupted"
     assert b"Traceback" not in err
     assert os.listdir(tmp_path) == []
 

@@ -56,6 +56,7 @@ def make_results(**changes: object) -> Results:
             "end_s": [10.0, 10.0, 60.0, 60.0],
             "site": [0, 1, 0, 1],
             "concurrency": [2, 6, 2, 6],
+            "server_s": [20.0, 60.0, 100.0, 300.0],
             "utilization": [0.9, 0.9, 0.5, 0.1],
             "prefill_s_per_s": [0.9, 0.9, 0.2, 0.4],
         }
@@ -188,6 +189,30 @@ def test_an_incomplete_folder_is_named(tmp_path: Path, missing: str) -> None:
     (folder / missing).unlink()
     with pytest.raises(OutputError, match="is not a run folder: it is incomplete"):
         Results.load(folder)
+
+
+def test_a_table_of_another_length_is_named(tmp_path: Path) -> None:
+    folder = make_results().with_tables(answers=pd.DataFrame({"metric": ["coverage"]})).save(tmp_path / "run")
+    (folder / "answers.parquet").write_bytes((folder / "epochs.parquet").read_bytes())
+    with pytest.raises(OutputError, match=r"answers\.parquet has another number of rows"):
+        Results.load(folder)
+    (folder / "provenance.json").write_text("[]")
+    with pytest.raises(OutputError, match="is not a run folder"):
+        Results.load(folder)
+
+
+def test_ones_own_notes_in_a_run_folder_are_not_deleted(tmp_path: Path) -> None:
+    folder = make_results().save(tmp_path / "run")
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match=r"notes\.txt"):
+        make_results().save(folder)
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_a_run_without_requests_says_so(tmp_path: Path) -> None:
+    results = make_results().with_meta(warm_up_s=1e6)
+    with pytest.raises(GeoEdgeError, match="no request after the warm-up"):
+        results.metrics()
 
 
 def test_no_folder_is_named(tmp_path: Path) -> None:

@@ -77,4 +77,3 @@ def test_a_failed_download_is_a_city_error():
 def test_units_agree_with_each_other():
     assert units.M2_PER_KM2 == units.KM**2
     assert units.GIB == 1024**3
-    assert 1.5 * units.MS == 1500.0

@@ -11,7 +11,6 @@ from geoedge.errors import ScenarioError
 from geoedge.scenario import load_scenario
 from geoedge.study import (
     Study,
-    average_demand,
     field_answers,
     field_inputs,
     poisson_network,
@@ -94,10 +93,6 @@ def test_demand_is_conserved_from_users_to_theory_and_field(small_study: Study) 
 def test_the_window_is_the_measured_epochs(small_study: Study) -> None:
     expected = [0.0] + [d.request_rate * 600.0 for d in small_study.demand[1:]]
     assert small_study.expected_requests == pytest.approx(expected)
-    mean = average_demand(small_study.demand, small_study.expected_requests)
-    assert mean.request_rate == pytest.approx(
-        np.average([d.request_rate for d in small_study.demand[1:]], weights=expected[1:])
-    )
 
 
 def test_theory_and_field_answer_the_same_questions(small_study: Study) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import logging
 import os
 import tempfile
 import zipfile
@@ -32,8 +31,6 @@ __all__ = [
     "load_cached",
     "save_cached",
 ]
-
-_log = logging.getLogger(__name__)
 
 _FORMAT = 1
 _COMPILER = (
@@ -183,8 +180,8 @@ def _unpacked(array: Any) -> Any:
     return json.loads(array.tobytes())
 
 
-def load_cached(key: str) -> City | None:
-    """Return a compiled city, or None where there is none or it is damaged, in which case it is to be made anew.
+def load_cached(key: str) -> tuple[City | None, str]:
+    """Return a compiled city, or None where there is none that can be read, and then why if it is there.
 
     Parameters
     ----------
@@ -193,16 +190,17 @@ def load_cached(key: str) -> City | None:
     """
     path = cache_folder() / f"{key}.npz"
     try:
-        return city_from_bytes(path.read_bytes())
-    except OSError:
-        return None
-    except CityError as error:
-        _log.info("%s: %s; making it anew", path.name, error)
-        return None
+        return city_from_bytes(path.read_bytes()), ""
+    except (FileNotFoundError, NotADirectoryError):
+        return None, ""
+    except OSError as error:
+        return None, f"{path} cannot be read ({error.strerror}); city made anew"
+    except CityError:
+        return None, f"{path} was damaged; city made anew"
 
 
-def save_cached(key: str, city: City) -> None:
-    """Write a compiled city whole or not at all; without a writable folder, go on without.
+def save_cached(key: str, city: City) -> str:
+    """Write a compiled city whole or not at all, and return why not; empty if it is written.
 
     Parameters
     ----------
@@ -219,8 +217,5 @@ def save_cached(key: str, city: City) -> None:
             draft.write_bytes(city_to_bytes(city))
             os.replace(draft, folder / draft.name)
     except OSError as error:
-        _log.info(
-            "compiled city not kept: %s cannot be written (%s); set GEOEDGE_CACHE to a folder that can",
-            folder,
-            error,
-        )
+        return f"city not kept: {folder} cannot be written ({error.strerror}); set GEOEDGE_CACHE to a folder that can be"
+    return ""

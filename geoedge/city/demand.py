@@ -10,7 +10,8 @@ import numpy as np
 from geoedge.city.presence import BIN_S, Presence, expected_presence
 from geoedge.city.raster import presence_raster
 from geoedge.city.trips import ACTIVITIES
-from geoedge.errors import ScenarioError
+from geoedge.errors import GeoEdgeError, ScenarioError
+from geoedge.units import KM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from geoedge.city.trips import MobilityModel
 
-__all__ = ["Demand", "RequestRates", "demand_of", "expected_demand"]
+__all__ = ["Demand", "RequestRates", "demand_of", "expected_demand", "uniform_torus_demand"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,3 +212,35 @@ def demand_of(presence: Presence, rates: RequestRates, *, users: float, cell_m: 
         used = rate.sum(axis=1) > 0.0
         found.append(Demand(xy[used], rate[used], cell_m))
     return found
+
+
+def uniform_torus_demand(
+    period_km: tuple[float, float], intensity: float, mix: ArrayLike, cell_km: float
+) -> Demand:
+    """Return uniform demand on a torus, as square cells.
+
+    Parameters
+    ----------
+    period_km
+        Sizes of the window [km], whole multiples of the cell.
+    intensity
+        Requests [1/(s km²)].
+    mix
+        p_q, shape (Q,).
+    cell_km
+        Side of a cell [km].
+
+    Raises
+    ------
+    GeoEdgeError
+        If the window is not a whole number of cells.
+    """
+    cells = np.asarray(period_km, dtype=np.float64) / cell_km
+    shape = np.rint(cells).astype(np.int64)
+    if (shape < 1).any() or not np.allclose(cells, shape, rtol=1e-9):
+        msg = f"`period_km` {period_km} must be a whole number of cells of `cell_km` = {cell_km}"
+        raise GeoEdgeError(msg)
+    x, y = ((np.arange(n) + 0.5) * cell_km * KM for n in shape)
+    xy = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    rate = np.tile(intensity * cell_km**2 * np.asarray(mix, dtype=np.float64), (len(xy), 1))
+    return Demand(xy, rate, cell_km * KM)

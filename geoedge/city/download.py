@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import logging
+import math
 import os
 import re
 import shutil
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = ["Endpoints", "Visit", "answers_facts", "answers_folder"]
-
-_log = logging.getLogger(__name__)
 
 _BUSY = frozenset({429, 502, 503, 504})
 _PAUSE_S = 5.0
@@ -102,12 +100,15 @@ class Visit:
         Names of cities that need no service, for errors.
     misled
         Whether an answer made no sense.
+    notes
+        What hindered keeping answers; no failure, but to be said.
     """
 
     place: str
     time_limit_s: float
     offline: tuple[str, ...] = ()
     misled: bool = field(default=False, init=False)
+    notes: list[str] = field(default_factory=list, init=False)
     _deadline: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -142,13 +143,16 @@ class Visit:
         what
             What is asked for, for errors.
         request
-            Function that asks once, through osmnx.
+            Function that asks once, through osmnx, and does nothing else: what osmnx cannot make sense of counts as
+            the service's fault.
 
         Raises
         ------
         DownloadError
             If the service stays busy, is silent, cannot be reached, or answers with anything else.
         """
+        from urllib3.exceptions import HTTPError
+
         while True:
             try:
                 with _resolver_restored():
@@ -157,7 +161,8 @@ class Visit:
                 if busy.pause_s >= self.remaining_s:
                     raise self._failure(what, f"{busy}, and {self.time_limit_s:g} s are over") from None
                 time.sleep(busy.pause_s)
-            except Exception as error:
+            # The last two are what osmnx raises, its own errors among them, over answers without the fields it needs.
+            except (_LateError, _NonsenseError, HTTPError, OSError, KeyError, ValueError) as error:
                 raise self._failure(what, self._reason(error)) from None
 
     def _failure(self, what: str, reason: str) -> DownloadError:
@@ -167,10 +172,12 @@ class Visit:
     def _reason(self, error: Exception) -> str:
         """Return in a few words what went wrong, without the pages that services send along."""
         import requests
+        from urllib3.exceptions import HTTPError
+        from urllib3.exceptions import TimeoutError as LateError
 
-        if isinstance(error, _LateError | requests.exceptions.Timeout):
+        if isinstance(error, _LateError | requests.exceptions.Timeout | LateError):
             return f"no whole answer within {self.time_limit_s:g} s"
-        if isinstance(error, requests.exceptions.RequestException | OSError):
+        if isinstance(error, HTTPError | OSError):
             return f"the service cannot be reached ({type(error).__name__})"
         self.misled = True
         detail = str(error) if isinstance(error, _NonsenseError) else type(error).__name__
@@ -210,8 +217,27 @@ def _parsed(body: bytes, kind: type) -> Any:
     except ValueError:
         return None
     if kind is dict:
-        return answer if isinstance(answer, dict) and isinstance(answer.get("elements"), list) else None
-    return answer if isinstance(answer, kind) else None
+        parts, whole = answer.get("elements") if isinstance(answer, dict) else None, _is_element
+    else:
+        parts, whole = answer, _is_result
+    return answer if isinstance(parts, list) and all(whole(part) for part in parts) else None
+
+
+def _is_result(part: Any) -> bool:
+    """Say whether this is a place as the search gives it."""
+    return isinstance(part, dict) and isinstance(part.get("geojson", {}), dict)
+
+
+def _is_element(part: Any) -> bool:
+    """Say whether this is a node, way or relation with all that makes one."""
+    if not isinstance(part, dict) or not isinstance(part.get("tags", {}), dict):
+        return False
+    if part.get("type") == "node":
+        return all(
+            isinstance(part.get(axis), int | float) and math.isfinite(part[axis]) for axis in ("lat", "lon")
+        )
+    lists = {"way": "nodes", "relation": "members"}
+    return part.get("type") in lists and isinstance(part.get(lists[part["type"]]), list)
 
 
 def _retry_after(response: Any) -> float:
@@ -248,11 +274,11 @@ def answers_folder(root: Path, key: str, visit: Visit, *, keep: bool) -> Iterato
         Whether to keep answers, and to use those kept before; a folder that cannot be written is not used.
     """
     kept = root / "downloads" / key
-    if not keep or not _writable(kept):
+    if not keep or not _writable(kept, visit):
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder)
         return
-    _drop_damaged(kept)
+    _drop_damaged(kept, visit)
     try:
         yield kept
     except CityError as error:
@@ -261,22 +287,23 @@ def answers_folder(root: Path, key: str, visit: Visit, *, keep: bool) -> Iterato
         raise
 
 
-def _writable(folder: Path) -> bool:
+def _writable(folder: Path, visit: Visit) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        _log.info("answers of map services not kept: %s", error)
+        visit.notes.append(f"answers of map services not kept ({error.strerror})")
         return False
-    return os.access(folder, os.W_OK)
+    return True
 
 
-def _drop_damaged(folder: Path) -> None:
+def _drop_damaged(folder: Path, visit: Visit) -> None:
     """Remove answers whose writing was interrupted."""
     for path in folder.glob("*.json"):
         try:
             json.loads(path.read_text(encoding="utf-8"))
         except ValueError:
-            _log.info("%s is damaged; asking again", path.name)
+            visit.notes.append(f"kept answer {path.name} was damaged and asked for again")
             path.unlink()
 
 

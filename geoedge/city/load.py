@@ -44,7 +44,8 @@ def load_city(
     """Return a city as arrays in one projected CRS.
 
     The first load of a city takes seconds; its arrays are then kept in the user's cache folder (`GEOEDGE_CACHE`
-    names another), and a later load takes a fraction of a second.
+    names another), and a later load takes a fraction of a second. Where that cannot be read or written, the load
+    succeeds without, and ``report["cache"]`` and `progress` say why.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ class _Loading:
             newer = read_map(enrichment) if enrichment else None
             return self._compile(read_map(path), facts, newer)
 
-        return self._cached({**facts, "bbox": self.bbox, "boundary_buffer_m": self.buffer_m}, make)
+        return self._cached({**facts, "bbox": self.bbox, "boundary_buffer_m": self.buffer_m}, make, [])
 
     def from_place(self, place: str, endpoints: Endpoints, visit: Visit) -> City:
         """Return the city of a place, from the cache if it is there."""
@@ -151,16 +152,20 @@ class _Loading:
                 origin = f"OpenStreetMap through its map services, {place}; missing storeys imputed"
                 return self._compile(data, {"name": place, "checksum": checksum, "origin": origin})
 
-        return self._cached({**asked, "boundary_buffer_m": self.buffer_m}, make)
+        return self._cached({**asked, "boundary_buffer_m": self.buffer_m}, make, visit.notes)
 
-    def _cached(self, facts: dict[str, Any], make: Callable[[], City]) -> City:
-        """Return the city of these facts, made where it is not there yet."""
+    def _cached(self, facts: dict[str, Any], make: Callable[[], City], notes: list[str]) -> City:
+        """Return the city of these facts, made where it is not there yet; troubles with the cache go in its report."""
+        if not self.cache:
+            return make()
         key = cache_key(facts)
-        city = load_cached(key) if self.cache else None
-        if city is None:
-            city = make()
-            if self.cache:
-                save_cached(key, city)
+        city, trouble = load_cached(key)
+        if city is not None:
+            return city
+        city = make()
+        if said := [note for note in (trouble, *notes, save_cached(key, city)) if note]:
+            city.report["cache"] = "; ".join(said)
+            self.progress(city.report["cache"])
         return city
 
     def _compile(self, data: MapData, facts: dict[str, Any], newer: MapData | None = None) -> City:

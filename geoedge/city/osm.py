@@ -215,10 +215,10 @@ def download_map(place: str, bbox: Bbox | None, endpoints: Endpoints, visit: Vis
 
     area = shapely.box(*bbox) if bbox else ask("outline", lambda osmnx: _outline(osmnx, place))
     _check_area(place, area, visit.offline)
-    edges = ask("streets", lambda osmnx: _street_edges(osmnx, area))
-    things = ask("buildings and places", lambda osmnx: _features(osmnx, area))
-    data = MapData(ways=edges, bbox=bbox or tuple(area.bounds))
-    for geometry, tags in things:
+    graph = ask("streets", lambda osmnx: _street_graph(osmnx, area))
+    frame = ask("buildings and places", lambda osmnx: _feature_frame(osmnx, area))
+    data = MapData(ways=_street_edges(graph), bbox=bbox or tuple(area.bounds))
+    for geometry, tags in _features(frame):
         _sort_in(data, geometry, tags)
     return data
 
@@ -249,15 +249,21 @@ def _check_area(place: str, area: Any, offline: tuple[str, ...]) -> None:
         raise CityError(msg)
 
 
-def _street_edges(osmnx: Any, area: Any) -> list[StreetWay]:
-    """Return the streets of an area as ways of one step each, in the direction of travel."""
+def _street_graph(osmnx: Any, area: Any) -> Any:
+    """Return the streets of an area as osmnx's graph, or None where there are none."""
     try:
-        graph = osmnx.graph_from_polygon(
+        return osmnx.graph_from_polygon(
             area, custom_filter=overpass_filter(), simplify=False, retain_all=True, truncate_by_edge=True
         )
     except osmnx._errors.InsufficientResponseError:
-        return []
-    ways = []
+        return None
+
+
+def _street_edges(graph: Any) -> list[StreetWay]:
+    """Return the streets of a graph as ways of one step each, in the direction of travel."""
+    ways: list[StreetWay] = []
+    if graph is None:
+        return ways
     for start, end, edge in graph.edges(data=True):
         if not edge["reversed"]:
             ends = [(graph.nodes[node]["x"], graph.nodes[node]["y"]) for node in (start, end)]
@@ -267,12 +273,18 @@ def _street_edges(osmnx: Any, area: Any) -> list[StreetWay]:
     return ways
 
 
-def _features(osmnx: Any, area: Any) -> list[tuple[Any, dict[str, str]]]:
-    """Return buildings, places and coastline of an area with their tags."""
+def _feature_frame(osmnx: Any, area: Any) -> Any:
+    """Return buildings, places and coastline of an area as osmnx's table, or None where there are none."""
     tags = {"building": True, "natural": ["coastline"], **PLACE_TAGS}
     try:
-        frame = osmnx.features_from_polygon(area, tags)
+        return osmnx.features_from_polygon(area, tags)
     except osmnx._errors.InsufficientResponseError:
+        return None
+
+
+def _features(frame: Any) -> list[tuple[Any, dict[str, str]]]:
+    """Return the shapes of a table with their tags."""
+    if frame is None:
         return []
     columns = frame.drop(columns="geometry").to_dict("records")
     rows = [{str(key): value for key, value in row.items() if isinstance(value, str)} for row in columns]

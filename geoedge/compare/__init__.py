@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from geoedge.compare.columns import Comparison, compare, interval
 from geoedge.compare.findings import findings
-from geoedge.compare.job import run
+from geoedge.compare.job import own_column, run, variants
 from geoedge.compare.layouts import layout_table, poisson_twin
 from geoedge.compare.tables import cell_table, control_epochs, control_table, policy_table, staleness_curve
 
@@ -17,8 +17,10 @@ __all__ = [
     "findings",
     "interval",
     "layout_table",
+    "own_column",
     "poisson_twin",
     "policy_table",
     "run",
     "staleness_curve",
+    "variants",
 ]

@@ -15,27 +15,21 @@ from geoedge.results import Results
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geoedge.sweep import Replication
-
 __all__ = [
     "ENSEMBLE",
     "FIELD",
-    "STALE",
     "STEERED",
-    "STILL",
     "THEORY",
+    "TWINS",
     "Comparison",
     "compare",
-    "exact",
     "interval",
+    "intervals",
     "long_table",
-    "simulated",
 ]
 
-THEORY, ENSEMBLE, FIELD = "theory (PPP)", "PPP ensemble", "field (map)"
-STILL, STEERED, STALE = "simulation: equilibrium", "with controller", "simulation: state"
-"""The three simulations: routing on equilibrium waits with caches that stay, the same with the scenario's
-controller, and routing on waits read from present queues with caches that stay."""
+THEORY, ENSEMBLE, TWINS, FIELD = "theory (PPP)", "PPP ensemble", "same count", "field (map)"
+STEERED = "with controller"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +77,7 @@ def interval(values: Sequence[float] | np.ndarray[Any, Any]) -> tuple[float, flo
 
 
 def compare(
-    *answers: Answer,
+    *answers: Answer | Sequence[Results],
     labels: Sequence[str] | None = None,
     ttft_target_s: float | None = None,
     profile_names: Sequence[str] | None = None,
@@ -93,7 +87,8 @@ def compare(
     Parameters
     ----------
     *answers
-        Of theory, field or simulation, in any number.
+        Of theory, field or simulation, in any number. Several runs in a list are replications: one column, with
+        a 95 % interval. One run alone has none, since the demand of a city's window shifts.
     labels
         Their names; by default what they are.
     ttft_target_s
@@ -106,18 +101,19 @@ def compare(
     GeoEdgeError
         If no simulation is among the answers and target or names are missing.
     """
-    runs = [answer for answer in answers if isinstance(answer, Results)]
+    groups = [list(answer) if isinstance(answer, Sequence) else [answer] for answer in answers]
+    runs = [answer for group in groups for answer in group if isinstance(answer, Results)]
     if runs and ttft_target_s is None:
         ttft_target_s = runs[0].meta["ttft_target_s"]
     if runs and profile_names is None:
         profile_names = runs[0].meta["profile_names"]
-    if ttft_target_s is None or profile_names is None or not answers:
+    if ttft_target_s is None or profile_names is None or not all(groups):
         msg = "`ttft_target_s` and `profile_names` must be given where no simulation is among the answers"
         raise GeoEdgeError(msg)
-    names = list(labels) if labels is not None else [_label(answer) for answer in answers]
+    names = list(labels) if labels is not None else [_label(group[0]) for group in groups]
     columns = {
-        name: exact(answer_metrics(answer, ttft_target_s, profile_names))
-        for name, answer in zip(names, answers, strict=True)
+        name: intervals([answer_metrics(answer, ttft_target_s, profile_names) for answer in group])
+        for name, group in zip(names, groups, strict=True)
     }
     return Comparison(long_table(columns))
 
@@ -129,12 +125,9 @@ def _label(answer: Any) -> str:
     return FIELD if "Field" in type(kinds[0]).__name__ else THEORY
 
 
-def exact(metrics: Mapping[str, float]) -> dict[str, tuple[float, float, float]]:
-    return {name: (value, float("nan"), float("nan")) for name, value in metrics.items()}
-
-
-def simulated(runs: Sequence[Replication]) -> dict[str, tuple[float, float, float]]:
-    return {name: interval([run.metrics[name] for run in runs]) for name in runs[0].metrics}
+def intervals(metrics: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, float, float]]:
+    """Return each metric's mean and 95 % interval over replications; NaN bounds for a single one."""
+    return {name: interval([each[name] for each in metrics]) for name in metrics[0]}
 
 
 def long_table(columns: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> pd.DataFrame:

@@ -2,127 +2,194 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from geoedge.compare.columns import STALE, STEERED, STILL, interval
+import numpy as np
+
+from geoedge.compare.columns import STEERED, interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from geoedge.answers import WindowedAnswer
     from geoedge.field import FieldAnswer
+    from geoedge.results import Results
     from geoedge.study import Study
     from geoedge.sweep import Replication
     from geoedge.theory import TheoryAnswer
 
-__all__ = ["findings"]
+__all__ = ["Asked", "findings"]
+
+RESIDUAL = 1e-3
+"""Largest miss of an equilibrium that is called solved, in utilisation."""
 
 
-def findings(
-    study: Study,
-    theory: WindowedAnswer[TheoryAnswer],
-    field: WindowedAnswer[FieldAnswer],
-    ensemble: pd.DataFrame,
-    runs: Mapping[str, Sequence[Replication]],
-) -> list[str]:
-    """Return what the numbers say, a sentence each, in plain text.
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Everything that was asked about a study.
 
     Parameters
     ----------
     study
         The study.
     theory, field
-        The answers of theory and field.
+        Answers of theory and field.
     ensemble
-        As `layout_table` gives it.
+        Poisson layouts, as `layout_table` gives them.
     runs
         Replications by column of the table.
+    own
+        Column of the simulation that routes as the scenario says, with caches that stay.
+    kept
+        The run that keeps its records.
     """
+
+    study: Study
+    theory: WindowedAnswer[TheoryAnswer]
+    field: WindowedAnswer[FieldAnswer]
+    ensemble: pd.DataFrame
+    runs: Mapping[str, Sequence[Replication]]
+    own: str
+    kept: Results
+
+    @property
+    def target(self) -> float:
+        """TTFT target [s]."""
+        return self.study.scenario.target.ttft_target_s
+
+    def coverage(self, column: str) -> np.ndarray[Any, Any]:
+        """Return the coverage of each replication of a simulation."""
+        return np.array([run.metrics["coverage"] for run in self.runs[column]])
+
+    def layouts(self, count: str) -> np.ndarray[Any, Any]:
+        """Return the coverage of each Poisson layout with a "Poisson" or "fixed" number of sites."""
+        if not len(self.ensemble):
+            return np.empty(0)
+        return self.ensemble.loc[self.ensemble["count"] == count, "coverage"].to_numpy(dtype=np.float64)
+
+    def measured(self) -> Iterator[FieldAnswer]:
+        """Yield the field's answers after the warm-up."""
+        weights = self.field.weights
+        return (answer for w, answer in zip(weights, self.field.answers, strict=True) if w > 0)
+
+
+def findings(asked: Asked) -> list[str]:
+    """Return what the numbers say, a sentence each, in plain text."""
+    return [*_steps(asked), *_land(asked), *_sites(asked), *_changes(asked), *_warnings(asked)]
+
+
+def _points(change: float) -> str:
+    return f"{100 * change:+.1f} points"
+
+
+def _steps(asked: Asked) -> Iterator[str]:
+    theory, field = asked.theory.ttft_coverage(asked.target), asked.field.ttft_coverage(asked.target)
+    twins, simulated = asked.layouts("fixed"), float(asked.coverage(asked.own).mean())
+    if len(twins):
+        yield (
+            f"From Poisson theory to as many random sites under the city's own demand {_points(twins.mean() - theory)}: "
+            "people are not spread evenly, land has an edge, loads differ from site to site. From there to the map "
+            f"{_points(field - twins.mean())}: sites stand where people are."
+        )
+    else:
+        yield f"From Poisson theory to the map {_points(field - theory)}: where people and sites are."
+    yield (
+        f"From the field to the simulation {_points(simulated - field)}: prices follow a demand that moves on, people "
+        "come in crowds, service times are not exponential."
+    )
+
+
+def _land(asked: Asked) -> Iterator[str]:
     from geoedge.study import theory_answers
 
-    target = study.scenario.target.ttft_target_s
-    on_map, poisson = field.ttft_coverage(target), theory.ttft_coverage(target)
-    found = [
-        f"Geography: the map's coverage is {100 * (on_map - poisson):+.1f} points from Poisson theory's; "
-        f"dynamics: the simulation's is {100 * (interval(_values(runs[STILL]))[0] - on_map):+.1f} points from the field's."
-    ]
-    lands = study.city.report["area_km2_by_buffer_m"]
-    widths = sorted(lands, key=float)
+    report = asked.study.city.report
+    lands = report["area_km2_by_buffer_m"]
+    narrow, wide = min(lands, key=float), max(lands, key=float)
     low, high = (
-        theory_answers(study, area_km2=lands[w]).ttft_coverage(target) for w in (widths[0], widths[-1])
+        theory_answers(asked.study, area_km2=lands[width]).ttft_coverage(asked.target)
+        for width in (narrow, wide)
     )
-    found.append(
-        f"Land is what lies within {study.city.report['boundary_buffer_m']:g} m of streets and buildings, "
-        f"{study.city.area_km2:.1f} km²; at {widths[0]} m and {widths[-1]} m it is {lands[widths[0]]:.1f} and "
-        f"{lands[widths[-1]]:.1f} km², and Poisson theory's coverage {low:.3f} and {high:.3f}."
+    yield (
+        f"Land is what lies within {report['boundary_buffer_m']:g} m of streets and buildings, "
+        f"{asked.study.city.area_km2:.1f} km²; at {narrow} m and {wide} m it is {lands[narrow]:.1f} and "
+        f"{lands[wide]:.1f} km², and Poisson theory's coverage {low:.3f} and {high:.3f}."
     )
-    buildings = study.city.report["buildings"]
-    found.append(
+    buildings = report["buildings"]
+    yield (
         f"Storeys are imputed for {buildings['levels_imputed_share']:.1%} of buildings, "
         f"{buildings['levels_imputed_floor_share']:.1%} of floor area."
     )
-    dropped = {why: count for why, count in study.layout.report.get("dropped", {}).items() if count}
-    if dropped:
-        listed = ", ".join(f"{count} {why.replace('_', ' ')}" for why, count in dropped.items())
-        found.append(f"Of the sites given, {len(study.layout)} stand in the city; dropped: {listed}.")
+
+
+def _sites(asked: Asked) -> Iterator[str]:
+    layout = asked.study.layout
+    lost = {why: count for why, count in layout.report.get("dropped", {}).items() if count}
+    merged = layout.report.get("merged", 0)
+    listed = [f"{count} {why.replace('_', ' ')}" for why, count in lost.items()]
+    yield (
+        f"{len(layout)} sites, {layout.label}; dropped: {', '.join(listed) or 'none'}; merged with a neighbour: {merged}."
+    )
+    for note in layout.report.get("notes", ()):
+        yield f"Sites: {note}."
+    field = asked.field.ttft_coverage(asked.target)
     for count, name in (("Poisson", "a random number of"), ("fixed", "as many")):
-        sample = ensemble.loc[ensemble["count"] == count, "coverage"] if len(ensemble) else None
-        if sample is not None:
-            found.append(
-                f"The real layout's coverage ranks {int((sample > on_map).sum()) + 1} of {len(sample) + 1} among "
-                f"{len(sample)} Poisson layouts with {name} sites on the same land."
+        sample = asked.layouts(count)
+        if len(sample):
+            yield (
+                f"The real layout's coverage ranks {int((sample > field).sum()) + 1} of {len(sample) + 1}, 1 being the "
+                f"best, among {len(sample)} Poisson layouts with {name} sites on the same land."
             )
-    change, low, high = interval(
-        [b - a for a, b in zip(_values(runs[STILL]), _values(runs[STEERED]), strict=True)]
-    )
-    found.append(
-        f"The controller changed coverage by {100 * change:+.2f} points (95 % interval {100 * low:+.2f} to {100 * high:+.2f})."
-        if len(runs[STILL]) > 1
-        else f"The controller changed coverage by {100 * change:+.2f} points (one run, no interval)."
-    )
-    routing = study.scenario.routing
-    fresh = interval(_values(runs[STALE]))[0] - interval(_values(runs[STILL]))[0]
-    found.append(
-        f"Routing on present queues, {routing.telemetry_period_s:g} s apart and {routing.telemetry_delay_s:g} s late, "
-        f"changes coverage by {100 * fresh:+.1f} points against equilibrium waits."
-    )
-    return found + _warnings(study, theory, field, ensemble, runs)
 
 
-def _values(runs: Sequence[Replication]) -> list[float]:
-    return [run.metrics["coverage"] for run in runs]
-
-
-def _warnings(
-    study: Study,
-    theory: WindowedAnswer[TheoryAnswer],
-    field: WindowedAnswer[FieldAnswer],
-    ensemble: pd.DataFrame,
-    runs: Mapping[str, Sequence[Replication]],
-) -> list[str]:
-    found = []
-    if not theory.stable:
-        found.append(
-            "UNSTABLE: Poisson theory has no stable equilibrium in some epoch; its waits are then infinite."
+def _changes(asked: Asked) -> Iterator[str]:
+    if STEERED in asked.runs:
+        change, low, high = interval(asked.coverage(STEERED) - asked.coverage(asked.own))
+        words = (
+            "one run, no interval"
+            if np.isnan(low)
+            else f"95 % interval {100 * low:+.2f} to {100 * high:+.2f}"
         )
-    sick = sorted({int(i) for answer in field.answers for i in answer.unstable_sites})
+        yield f"The controller changed coverage by {100 * change:+.2f} points ({words})."
+    steady, stale = "simulation: equilibrium", "simulation: state"
+    if {steady, stale} <= set(asked.runs):
+        routing = asked.study.scenario.routing
+        yield (
+            f"Routing on waits read from present queues, {routing.telemetry_period_s:g} s apart and "
+            f"{routing.telemetry_delay_s:g} s late, changes coverage by "
+            f"{_points(asked.coverage(stale).mean() - asked.coverage(steady).mean())} against equilibrium waits."
+        )
+
+
+def _warnings(asked: Asked) -> Iterator[str]:
+    if not asked.theory.stable:
+        yield "UNSTABLE: Poisson theory has no stable equilibrium in some epoch; its waits are then infinite."
+    sick = sorted({int(i) for answer in asked.measured() for i in answer.unstable_sites})
     if sick:
-        found.append(
-            f"UNSTABLE: in the field {len(sick)} of {len(study.layout)} sites reach capacity: {sick}."
-        )
-    for name, line in runs.items():
-        rows = [row for run in line for row in run.unstable]
-        if rows:
-            found.append(
-                f"UNSTABLE: in {name!r} a site's offered load reached capacity in {len(rows)} site-epochs of "
-                f"{len(line)} runs; its waits depend on the horizon."
+        yield f"UNSTABLE: in the field {len(sick)} of {len(asked.study.layout)} sites reach capacity: {sick}."
+    measured = np.flatnonzero(asked.study.measured_s)
+    for name, line in asked.runs.items():
+        count = sum(row["epoch"] in measured for run in line for row in run.unstable)
+        if count:
+            yield (
+                f"UNSTABLE: in {name!r} a site's offered load reached capacity in {count} of "
+                f"{len(line) * len(measured) * len(asked.study.layout)} site-epochs; its waits depend on the horizon."
             )
-    if len(ensemble) and not ensemble["stable"].all():
-        found.append(
-            f"UNSTABLE: {int((~ensemble['stable']).sum())} of {len(ensemble)} Poisson layouts have no stable equilibrium."
-        )
-    busiest = max(float(answer.prefill_load.max()) for answer in field.answers)
-    verdict = "more than one GPU can do: FLAGGED" if busiest > 1 else "within one GPU"
-    found.append(f"Prefill work is at most {busiest:.2f} s per second and site, {verdict}.")
-    return found
+    if len(asked.ensemble) and not asked.ensemble["stable"].all():
+        lost = int((~asked.ensemble["stable"]).sum())
+        yield f"UNSTABLE: {lost} of {len(asked.ensemble)} Poisson layouts have no stable equilibrium."
+    missed = max(answer.residual for answer in asked.measured())
+    if missed > RESIDUAL:
+        yield f"UNSOLVED: the field misses an equilibrium by {missed:.2g} in utilisation, more than {RESIDUAL:g}."
+    if len(asked.ensemble) and not asked.ensemble["converged"].all():
+        yield f"UNSOLVED: {int((~asked.ensemble['converged']).sum())} Poisson layouts miss their equilibrium."
+    yield _prefill(asked, measured)
+
+
+def _prefill(asked: Asked, measured: np.ndarray[Any, Any]) -> str:
+    epochs = asked.kept.epochs
+    run = float(epochs.loc[epochs["epoch"].isin(measured), "prefill_s_per_s"].max())
+    field = max(float(answer.prefill_load.max()) for answer in asked.measured())
+    verdict = "more than one GPU can do: FLAGGED" if max(run, field) > 1 else "within one GPU"
+    return f"Prefill work is at most {field:.2f} s per second and site in the field, {run:.2f} in the run: {verdict}."

@@ -7,18 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from geoedge.answers import Answer, answer_metrics
-from geoedge.compare.columns import (
-    ENSEMBLE,
-    FIELD,
-    STALE,
-    STEERED,
-    STILL,
-    THEORY,
-    exact,
-    long_table,
-    simulated,
-)
-from geoedge.compare.findings import findings
+from geoedge.compare.columns import ENSEMBLE, FIELD, STEERED, THEORY, TWINS, intervals, long_table
+from geoedge.compare.findings import Asked, findings
 from geoedge.compare.layouts import layout_table
 from geoedge.compare.tables import cell_table, control_epochs, control_table, policy_table
 
@@ -32,9 +22,35 @@ if TYPE_CHECKING:
     from geoedge.study import Study
     from geoedge.sweep import Replication
 
-__all__ = ["run"]
+__all__ = ["own_column", "run", "variants"]
 
 Progress = Callable[[str, int, int], None]
+
+
+def own_column(scenario: Scenario) -> str:
+    """Return the name of the simulation that routes as the scenario says, with caches that stay."""
+    routing = scenario.routing
+    return f"simulation: {routing.advertise}" if routing.policy == "load_aware" else "simulation"
+
+
+def variants(scenario: Scenario) -> dict[str, dict[str, Any]]:
+    """Return the simulations to run, by column: what each changes in the scenario.
+
+    Caches stay in all but the last. Where waits are heeded, equilibrium waits and waits read from present queues
+    stand side by side; the last is the scenario as it is, if it has a controller.
+
+    Parameters
+    ----------
+    scenario
+        A scenario with a city.
+    """
+    still = {"control.controller": "none"}
+    own = own_column(scenario)
+    found: dict[str, dict[str, Any]] = {own: still}
+    if scenario.routing.policy == "load_aware":
+        kinds = dict.fromkeys(("equilibrium", "state", scenario.routing.advertise))
+        found = {f"simulation: {kind}": still | {"routing.advertise": kind} for kind in kinds}
+    return found if scenario.control.controller == "none" else found | {STEERED: {}}
 
 
 def run(
@@ -58,7 +74,7 @@ def run(
     study
         The scenario's study, if it is prepared already; city and layout are then its own.
     layouts
-        Poisson layouts of the ensemble, 0 for none.
+        Poisson layouts of each ensemble, 0 for none.
     workers
         Processes; one a core by default. The result does not depend on it.
     progress
@@ -67,8 +83,8 @@ def run(
     Returns
     -------
     Results
-        The first replication of the run with the scenario's controller, with the tables ``answers``,
-        ``policies``, ``control``, ``ensemble`` and ``cells`` of the whole comparison.
+        The first replication of the scenario as it is, with the tables ``answers``, ``policies``, ``ensemble``,
+        ``cells`` and, if it has a controller, ``control`` and ``control_epochs``.
     """
     from geoedge.study import field_answers, prepare, theory_answers
 
@@ -82,48 +98,42 @@ def run(
     policies = policy_table(study)
     ensemble = layout_table(study, layouts, workers=workers, progress=partial(tell, "Poisson layouts"))
     runs = _simulations(study, workers, partial(tell, "simulations"))
-    first = runs[STEERED][0].results
-    assert first is not None  # kept by _simulations
-    columns = _columns(study, theory, field, ensemble, runs)
-    return first.with_tables(
-        answers=long_table(columns),
-        policies=policies,
-        control=control_table(runs[STILL], runs[STEERED]),
-        control_epochs=control_epochs(runs[STILL], runs[STEERED]),
-        ensemble=ensemble,
-        cells=cell_table(study, theory, first),
-    ).with_meta(
-        replications=len(runs[STEERED]),
+    own = own_column(scenario)
+    kept = runs[STEERED if STEERED in runs else own][0].results
+    assert kept is not None  # kept by _simulations
+    tables = {
+        "answers": long_table(_columns(study, theory, field, ensemble, runs)),
+        "policies": policies,
+        "ensemble": ensemble,
+        "cells": cell_table(study, theory, kept),
+    }
+    if STEERED in runs:
+        tables["control"] = control_table(runs[own], runs[STEERED])
+        tables["control_epochs"] = control_epochs(runs[own], runs[STEERED])
+    return kept.with_tables(**tables).with_meta(
+        replications=len(runs[own]),
         area_km2=study.city.area_km2,
-        imputed_share={
-            "storeys": study.city.report["buildings"]["levels_imputed_share"],
-            "floor area": study.city.report["buildings"]["levels_imputed_floor_share"],
-        },
-        findings=findings(study, theory, field, ensemble, runs),
+        findings=findings(Asked(study, theory, field, ensemble, runs, own, kept)),
     )
 
 
 def _simulations(
     study: Study, workers: int | None, progress: Callable[[int, int], None]
 ) -> dict[str, list[Replication]]:
-    """Run the three variants on common random numbers; the steered one keeps its first records."""
+    """Run the variants on common random numbers; the scenario as it is keeps its first records."""
     from geoedge.sweep import replicate
 
-    controller = study.scenario.control.controller
-    variants: dict[str, dict[str, Any]] = {
-        STILL: {"control.controller": "none", "routing.advertise": "equilibrium"},
-        STEERED: {"control.controller": controller, "routing.advertise": "equilibrium"},
-        STALE: {"control.controller": "none", "routing.advertise": "state"},
-    }
+    columns = variants(study.scenario)
+    keep = STEERED if STEERED in columns else own_column(study.scenario)
     runs = replicate(
         study,
-        list(variants.values()),
+        list(columns.values()),
         study.scenario.simulation.replications,
         workers=workers,
-        keep=[list(variants).index(STEERED)],
+        keep=[list(columns).index(keep)],
         progress=progress,
     )
-    return dict(zip(variants, runs, strict=True))
+    return dict(zip(columns, runs, strict=True))
 
 
 def _columns(
@@ -134,12 +144,16 @@ def _columns(
     runs: Mapping[str, Sequence[Replication]],
 ) -> dict[str, dict[str, tuple[float, float, float]]]:
     target, names = study.scenario.target.ttft_target_s, study.workload.profile_names
-    columns = {THEORY: exact(answer_metrics(theory, target, names))}
-    if len(ensemble):
-        free = ensemble[ensemble["count"] == "Poisson"]
-        metrics = [name for name in columns[THEORY] if name in free]
-        columns[ENSEMBLE] = {
-            name: (free[name].mean(), *free[name].quantile([0.025, 0.975])) for name in metrics
-        }
-    columns[FIELD] = exact(answer_metrics(field, target, names))
-    return columns | {name: simulated(line) for name, line in runs.items()}
+    columns = {THEORY: intervals([answer_metrics(theory, target, names)])}
+    for column, count in ((ENSEMBLE, "Poisson"), (TWINS, "fixed")):
+        if len(ensemble):
+            rows = ensemble.loc[ensemble["count"] == count, list(columns[THEORY])]
+            # medians: a layout without a stable equilibrium has infinite waits
+            low, middle, high = (
+                rows.quantile(level, interpolation="nearest") for level in (0.025, 0.5, 0.975)
+            )
+            columns[column] = {
+                name: (float(middle[name]), float(low[name]), float(high[name])) for name in columns[THEORY]
+            }
+    columns[FIELD] = intervals([answer_metrics(field, target, names)])
+    return columns | {name: intervals([run.metrics for run in line]) for name, line in runs.items()}

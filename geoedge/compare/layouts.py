@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoedge.answers import answer_metrics
-from geoedge.errors import GeoEdgeError
+from geoedge.errors import CityError, GeoEdgeError
 from geoedge.streams import stream
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def layout_table(
     Returns
     -------
     pandas.DataFrame
-        Columns ``count`` ("Poisson" or "fixed"), ``sites``, ``stable`` and every metric.
+        Columns ``count`` ("Poisson" or "fixed"), ``sites``, ``stable``, ``converged`` and every metric; a layout that
+        drew no site serves nobody, and its other metrics are NaN.
 
     Raises
     ------
@@ -81,18 +82,21 @@ def _layout_rows(study: Study, tasks: Sequence[tuple[str, int]]) -> list[dict[st
     from geoedge.study import field_answers
 
     target, names = study.scenario.target.ttft_target_s, study.workload.profile_names
-    rows = []
+    rows: list[dict[str, Any]] = []
     for kind, index in tasks:
-        twin = study.with_layout(poisson_twin(study, kind, index))
-        answer = field_answers(twin, warm_up=False, tolerance=ENSEMBLE_TOLERANCE)
-        metrics = answer_metrics(answer, target, names)
-        sites = len(answer.answers[0].problem.profile)
-        rows.append({"count": kind, "sites": sites, "stable": answer.stable, **metrics})
+        layout = poisson_twin(study, kind, index)
+        if layout is None:
+            rows.append({"count": kind, "sites": 0, "stable": False, "converged": True, "coverage": 0.0})
+            continue
+        answer = field_answers(study.with_layout(layout), warm_up=False, tolerance=ENSEMBLE_TOLERANCE)
+        converged = all(each.converged for each in answer.answers)
+        facts = {"count": kind, "sites": len(layout), "stable": answer.stable, "converged": converged}
+        rows.append(facts | answer_metrics(answer, target, names))
     return rows
 
 
-def poisson_twin(study: Study, kind: str, index: int) -> Layout:
-    """Return a Poisson layout of the study's density and mix on its land.
+def poisson_twin(study: Study, kind: str, index: int) -> Layout | None:
+    """Return a Poisson layout of the study's density and mix on its land; None if it drew no site.
 
     Parameters
     ----------
@@ -106,14 +110,16 @@ def poisson_twin(study: Study, kind: str, index: int) -> Layout:
     """
     from geoedge.sites.processes import poisson_layout
 
-    layout = study.layout
+    layout, area = study.layout, study.city.area_km2
     held = np.bincount(layout.profile, minlength=len(study.workload.profile_names)) / len(layout)
-    free = kind == "Poisson"
-    return poisson_layout(
-        study.city.boundary,
-        layout.density(study.city.area_km2) if free else None,
-        stream(study.scenario.seed, "Poisson layout", kind, index),
-        count=None if free else len(layout),
-        placement_probability=held,
-        crs=layout.crs,
-    )
+    rng = stream(study.scenario.seed, "Poisson layout", kind, index)
+    count = None if kind == "Poisson" else len(layout)
+    density = layout.density(area) if count is None else None
+    try:
+        return poisson_layout(
+            study.city.boundary, density, rng, count=count, placement_probability=held, crs=layout.crs
+        )
+    except CityError:
+        if density is None or not density > 0:
+            raise
+        return None  # with few sites a Poisson number may be zero

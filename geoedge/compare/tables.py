@@ -72,8 +72,9 @@ def control_epochs(still: Sequence[Replication], steered: Sequence[Replication])
     Returns
     -------
     pandas.DataFrame
-        Columns epoch, start_s, moves, bytes_moved, predicted_gain (of the epoch's moves), still (coverage),
-        change (coverage gained by all moves so far), low, high (95 % interval of the change).
+        Columns epoch, start_s, moves, bytes_moved (of the epoch), predicted_gain (of all moves so far, each as
+        predicted when it was made), still (coverage), change (coverage gained by all moves so far), low, high
+        (95 % interval of the change).
     """
     import pandas as pd
 
@@ -88,13 +89,15 @@ def control_epochs(still: Sequence[Replication], steered: Sequence[Replication])
         count = np.mean([len(part) for part in moves])
         rows.append((epoch, start, count, *sums, base.mean(), *interval(coverage - base)))
     names = ["epoch", "start_s", "moves", "bytes_moved", "predicted_gain", "still", "change", "low", "high"]
-    return pd.DataFrame(rows, columns=names)
+    table = pd.DataFrame(rows, columns=names)
+    return table.assign(predicted_gain=table["predicted_gain"].cumsum())
 
 
 def cell_table(study: Study, theory: WindowedAnswer[TheoryAnswer], results: Results) -> pd.DataFrame:
     """Return demand and local coverage of every cell and epoch, beside what Poisson theory predicts.
 
-    Local coverage is the field's, at the waits advertised and the profiles held in the run.
+    Local coverage is the field's, at the waits advertised and the profiles held in the run; theory's is for the
+    cell's own request mix, on a Poisson network of the initial placement.
 
     Parameters
     ----------
@@ -113,6 +116,8 @@ def cell_table(study: Study, theory: WindowedAnswer[TheoryAnswer], results: Resu
     target, cell_m = study.scenario.target.ttft_target_s, study.scenario.demand.cell_m
     frames = []
     for epoch, (demand, rows) in enumerate(zip(study.demand, _by_epoch(results), strict=True)):
+        own_mix = demand.rate / demand.rate.sum(axis=1, keepdims=True)
+        by_type = np.nan_to_num(theory.answers[epoch].coverage_by_type(target))
         answer = evaluate(
             field_inputs(study, demand, rows["profile"].to_numpy()),
             rows["advertised_wait_s"].to_numpy(),
@@ -127,7 +132,7 @@ def cell_table(study: Study, theory: WindowedAnswer[TheoryAnswer], results: Resu
                     "epoch": epoch,
                     "demand_per_km2_s": demand.rate.sum(axis=1) * (M2_PER_KM2 / cell_m**2),
                     "local_coverage": answer.local_coverage(target),
-                    "ppp_coverage": theory.answers[epoch].ttft_coverage(target),
+                    "ppp_coverage": own_mix @ by_type,
                 }
             )
         )

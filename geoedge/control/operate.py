@@ -40,15 +40,21 @@ class LogEntry:
 
 @dataclass(frozen=True, eq=False)
 class Review:
-    """What the field says of an epoch's actions once the epoch's own demand is known.
+    """What the field says of an epoch's actions in hindsight, under the demand that really came.
 
-    Both coverages are at the prices that were, or would have been, advertised: those for the demand before.
+    Both coverages are the field's, at the prices that were, or would have been, advertised: those for the demand
+    before. So the field's own error is in both, and their difference is what the actions did.
     """
 
     without: float
-    """Coverage had nothing been done."""
+    """Coverage had none of the epoch's actions been done."""
     with_actions: float
-    """Coverage with what was done."""
+    """Coverage with what they had brought by the end of the epoch."""
+
+    @property
+    def gain(self) -> float:
+        """Coverage gained by the actions."""
+        return self.with_actions - self.without
 
 
 class Operator:
@@ -83,7 +89,6 @@ class Operator:
 
     catalogue: Catalogue
     prediction: Prediction
-    _untouched: Prediction
 
     def __init__(
         self,
@@ -141,10 +146,17 @@ class Operator:
 
     def _review(self, predictor: Predictor | None) -> None:
         """Note what the field says of the epoch's actions; it cannot say it of waits that sites report themselves."""
-        acted = any(entry.epoch == self._epoch for entry in self.log)
-        if predictor is None or not acted or self.routing.advertise != "equilibrium":
+        changes = [
+            change for entry in self.log if entry.epoch == self._epoch for change in entry.action.changes
+        ]
+        planner = self._predictor
+        if predictor is None or planner is None or not changes or self.routing.advertise != "equilibrium":
             return
-        undone, done = self._untouched, self.prediction
+        done = self.prediction
+        profile = done.profile.copy()
+        for change in changes:
+            profile[change.site] = change.from_profile
+        undone = planner.solve(profile, done)
         self.reviews[self._epoch] = Review(
             predictor.judge(undone.profile, undone.wait), predictor.judge(done.profile, done.wait)
         )
@@ -159,7 +171,7 @@ class Operator:
             profile_names=self._names,
             start=self._last,
         )
-        self._last = self._untouched = plan.before
+        self._last = plan.before
         for action in plan.actions:
             seconds = action.transfer_s(self.placement.backhaul_bytes_per_s)
             self.log.append(LogEntry(self._epoch, time_s, action, seconds))

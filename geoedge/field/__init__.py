@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from geoedge.field.answer import FieldAnswer
-from geoedge.field.ensemble import Ensemble, poisson_ensemble, uniform_torus_demand
 from geoedge.field.equilibrium import SCOPES, evaluate, solve_field
 from geoedge.field.problem import FieldProblem, Geometry, field_problem
 from geoedge.field.regions import RegionRaster, region_raster, serving_regions
 
 __all__ = [
     "SCOPES",
-    "Ensemble",
     "FieldAnswer",
     "FieldProblem",
     "Geometry",
     "RegionRaster",
     "evaluate",
     "field_problem",
-    "poisson_ensemble",
     "region_raster",
     "serving_regions",
     "solve_field",
-    "uniform_torus_demand",
 ]

@@ -154,9 +154,9 @@ class FieldAnswer:
 
     @property
     def mean_utilization(self) -> float:
-        """Busy servers over servers, all sites together; a site beyond capacity counts its whole load."""
+        """Busy servers over servers, all sites together; beyond capacity all of a site's servers are busy."""
         servers = self.problem.servers
-        return float(self.utilization @ servers / servers.sum())
+        return float(np.minimum(self.utilization, 1.0) @ servers / servers.sum())
 
     @cached_property
     def _queue(self) -> tuple[Floats, Floats]:

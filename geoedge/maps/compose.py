@@ -11,7 +11,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from geoedge.errors import CityError
+from geoedge.errors import CityError, OutputError
 from geoedge.maps import layers, surfaces
 from geoedge.maps.page import LIMIT_BYTES, ODBL_CREDIT, MapLayer, MapPage
 from geoedge.maps.scales import CategoryScale, profile_scale
@@ -48,20 +48,23 @@ class Detail:
     regions
         Side of the square details that vanish from serving regions, in cells they are found on.
     cells
-        The same for demand and coverage, in cells of the run; 0 draws every cell as it is.
+        The same for demand and coverage, in the cells they are drawn on; 0 draws every cell as it is.
+    demand_m
+        Demand is drawn on cells of about this size, if those of the run are smaller [m].
     """
 
     streets_m: float
     land_m: float
     regions: float
     cells: float
+    demand_m: float
 
 
 DETAILS = (
-    Detail(1.0, 5.0, 2.0, 0.0),
-    Detail(3.0, 10.0, 3.0, 1.0),
-    Detail(8.0, 20.0, 5.0, 2.5),
-    Detail(20.0, 40.0, 8.0, 4.0),
+    Detail(1.0, 10.0, 2.5, 0.0, 100.0),
+    Detail(3.0, 15.0, 3.5, 1.0, 100.0),
+    Detail(8.0, 20.0, 5.0, 2.5, 150.0),
+    Detail(20.0, 40.0, 8.0, 4.0, 200.0),
 )
 """From fine to coarse; a page takes the first that fits its limit."""
 
@@ -227,6 +230,17 @@ class RunView:
 
         return build_workload(self.scenario.workload, self.scenario.hardware).prefill_time
 
+    def demand_cells(self, detail: Detail) -> int:
+        """Return how many of the run's cells side by side make one on which demand is drawn.
+
+        Parameters
+        ----------
+        detail
+            How finely to draw.
+        """
+        cells = self.cells
+        return 1 if cells is None else max(1, round(detail.demand_m / float(cells["cell_m"].iloc[0])))
+
     @property
     def region_cell_m(self) -> float:
         """Cell on which serving regions are found [m]."""
@@ -253,7 +267,10 @@ class RunView:
             reliability = self.scenario.target.reliability
             yield from surfaces.coverage_layers(self.cells, canvas, reliability)
             yield from surfaces.difference_layers(self.cells, canvas)
-            yield from surfaces.demand_layers(self.cells, canvas)
+            times = self.demand_cells(detail)
+            coarse = surfaces.demand_on_larger_cells(self.cells, cell, times)
+            canvas_of_demand = surfaces.Canvas(cell * times, detail.cells * cell * times, to_lonlat, land)
+            yield from surfaces.demand_layers(coarse, canvas_of_demand)
         yield from layers.site_layers(results.sites, self.epochs, self.profiles)
         yield from layers.hot_site_layers(results.sites, self.epochs)
         yield from layers.action_layers(results.sites, results.actions, names)
@@ -269,6 +286,7 @@ class RunView:
         meta = self.results.meta
         lines = [answers] if (answers := self._answers()) else []
         parts = [
+            f"drawn: first of {meta['replications']} runs" if meta.get("replications") else "",
             f"{len(self.results.sites)} sites"
             + (f" ({plain_text(meta['layout'])})" if meta.get("layout") else ""),
             f"routing {meta['policy']}".replace("_", "-"),
@@ -294,7 +312,10 @@ class RunView:
         return [(plain_text(self.city.attribution, 300) + date, "")]
 
     def notes(self, detail: Detail) -> Iterator[str]:
-        """Yield what the reader should know about the drawing."""
+        """Yield what the reader should know about the run and the drawing."""
+        yield from (
+            plain_text(line, 400) for line in self.results.meta.get("findings", ()) if line.startswith("UN")
+        )
         yield (
             f"Simplified for the page: streets by up to {detail.streets_m:g} m, the edge of the land by "
             f"{detail.land_m:g} m; serving regions are found on cells of {self.region_cell_m:.0f} m."
@@ -303,12 +324,17 @@ class RunView:
             yield "This run has no table of cells: demand, coverage and the prediction's error are not drawn."
         else:
             cell = float(self.cells["cell_m"].iloc[0])
-            smoothed = f" and steps smaller than {detail.cells * cell:.0f} m smoothed" if detail.cells else ""
+            smoothed = f" and steps smaller than {detail.cells:g} cells smoothed" if detail.cells else ""
             yield (
-                f"Demand and coverage are known on cells of {cell:g} m; cells of one class are merged{smoothed}. "
+                f"Demand and coverage are known on cells of {cell:g} m, and demand is drawn on cells of "
+                f"{cell * self.demand_cells(detail):g} m; cells of one class are merged{smoothed}. "
                 "Cells without requests are left blank."
             )
             yield "Coverage by place is the field's, under the caches and waits of this run, not a count of requests."
+            yield (
+                "Real map minus Poisson prediction: coverage by place as above, minus what theory predicts in a random "
+                "network for the mix of requests from that same place."
+            )
         yield "A black site was asked for more service than it has: its queue grows as long as that lasts."
         if self.results.meta["policy"] == "load_aware" and self.results.meta["advertise"] != "equilibrium":
             yield "Sites advertised what they measured; the regions drawn are the field's, around which those of the run move."
@@ -319,7 +345,12 @@ def _scenario_of(results: Results) -> Scenario:
 
     from geoedge.scenario import Scenario
 
-    return Scenario.from_dict(tomllib.loads(results.scenario_toml), source="scenario of the run")
+    try:
+        data = tomllib.loads(results.scenario_toml)
+    except tomllib.TOMLDecodeError as error:
+        msg = f"map: scenario.toml of the run is damaged ({error}); run the scenario again"
+        raise OutputError(msg) from None
+    return Scenario.from_dict(data, source="scenario of the run")
 
 
 def city_map(results: Results, city: City | None = None, *, limit_bytes: int = LIMIT_BYTES) -> MapPage:

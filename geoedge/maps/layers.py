@@ -338,7 +338,7 @@ def action_layers(
                 "Moved",
                 "In effect at",
                 "Predicted gain",
-                "Realised gain",
+                "Gain in hindsight (field)",
             ),
             style={"color": ACTION_COLOUR, "weight": 3, "fill": False, "radius": 13, "shape": "circle"},
             legends=[legend.legend(form="shapes")],

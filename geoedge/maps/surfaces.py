@@ -28,6 +28,7 @@ __all__ = [
     "Canvas",
     "coverage_layers",
     "demand_layers",
+    "demand_on_larger_cells",
     "difference_layers",
     "hot_place_layers",
 ]
@@ -120,6 +121,34 @@ def _surface(
     ]
 
 
+def demand_on_larger_cells(cells: pd.DataFrame, cell_m: float, times: int) -> pd.DataFrame:
+    """Return the request density on cells that many times as wide, which keep the number of requests.
+
+    Demand differs from cell to cell, so that few cells merge; larger ones spare a page most of its weight.
+
+    Parameters
+    ----------
+    cells
+        One row an epoch and cell: epoch, x_m, y_m, demand_per_km2_s.
+    cell_m
+        Size of these cells [m].
+    times
+        How many of them side by side make a larger one.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The same columns for the larger cells, those of one lattice in all epochs.
+    """
+    joined = cells[["epoch", "x_m", "y_m", "demand_per_km2_s"]].copy()
+    for axis in ("x_m", "y_m"):
+        corner = joined[axis].min() - cell_m / 2
+        number = np.floor((joined[axis] - corner) / (cell_m * times))
+        joined[axis] = corner + (number + 0.5) * (cell_m * times)
+    joined["demand_per_km2_s"] /= times**2
+    return joined.groupby(["epoch", "x_m", "y_m"], as_index=False, sort=True).sum()
+
+
 def demand_layers(cells: pd.DataFrame, canvas: Canvas) -> list[MapLayer]:
     """Return where requests come from, epoch by epoch, on one scale.
 
@@ -166,7 +195,7 @@ def coverage_layers(cells: pd.DataFrame, canvas: Canvas, reliability: float) -> 
 
 
 def difference_layers(cells: pd.DataFrame, canvas: Canvas) -> list[MapLayer]:
-    """Return where reality beats or misses the Poisson prediction.
+    """Return where reality beats or misses the Poisson prediction, for the mix of requests of each place.
 
     Parameters
     ----------

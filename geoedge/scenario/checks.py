@@ -212,11 +212,10 @@ def _mobility(scenario: Scenario) -> Iterator[str]:
 
 def _routing(scenario: Scenario) -> Iterator[str]:
     routing = scenario.routing
-    fresh = routing.advertise == "state" and routing.telemetry_delay_s == 0
-    if routing.telemetry_period_s == 0 and not fresh:
+    if routing.telemetry_period_s == 0 and (routing.telemetry_delay_s > 0 or routing.advertise == "measured"):
         yield (
-            'routing.telemetry_period_s = 0: reports at every request go with advertise = "state" and '
-            "telemetry_delay_s = 0 alone; give a period > 0 [s]"
+            "routing.telemetry_period_s = 0: reports at every request go with telemetry_delay_s = 0 and without "
+            'advertise = "measured"; give a period > 0 [s]'
         )
 
 

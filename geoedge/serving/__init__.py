@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from geoedge.serving.advertising import Advert
     from geoedge.serving.events import LAWS, ServingEngine
     from geoedge.serving.queue import fcfs_starts
-    from geoedge.serving.records import STATUS, Records, Requests, SiteSums
+    from geoedge.serving.records import ENGINE_STATUS, Records, Requests, SiteSums
     from geoedge.serving.routing import POLICIES, route
 
 __all__ = [
+    "ENGINE_STATUS",
     "LAWS",
     "POLICIES",
-    "STATUS",
     "Advert",
     "Records",
     "Requests",
@@ -26,9 +26,9 @@ __all__ = [
 ]
 
 _HOME = {
+    "ENGINE_STATUS": "records",
     "LAWS": "events",
     "POLICIES": "routing",
-    "STATUS": "records",
     "Advert": "advertising",
     "Records": "records",
     "Requests": "records",

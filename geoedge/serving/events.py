@@ -61,8 +61,9 @@ class ServingEngine:
         Service for a unit mark m: ``prefill_plus_decode`` T_pf + m D; ``exponential_mixture`` m times the site's
         mean occupancy; ``exponential_type`` m (T_pf + D); ``deterministic`` T_pf + D; ``tabulated`` m itself.
     mean_occupancy
-        Mean occupancy of each site [s], shape (n,): the mean service of ``exponential_mixture``, and where the
-        running mean behind ``state`` advertising starts. By default the plain mean over request types.
+        Mean occupancy of each site [s], shape (n,): the mean service of ``exponential_mixture`` until
+        `set_mixture_mean` or `reconfigure` gives another, and where the running mean behind ``state`` advertising
+        starts. By default the plain mean over request types.
     radio_shifts_arrival
         Whether a request reaches its site after the radio delay; else at once, the delay counted in TTFT alone.
     start_s
@@ -113,7 +114,7 @@ class ServingEngine:
             np.zeros(prefill.shape),
         )
         occupancy = (prefill + self.decode_time).mean(axis=1) if mean_occupancy is None else mean_occupancy
-        means = table("mean_occupancy", spread("mean_occupancy", occupancy, self.n_sites), (self.n_sites,))
+        means = self._means(occupancy)
         for i, tier in enumerate(spread("profile", profile, self.n_sites)):
             self._set(i, int(servers[i]), prefill[i], int(tier), float(means[i]))
         self.n_requests = 0
@@ -216,6 +217,20 @@ class ServingEngine:
         )
         self.stations.sites["changed"][site] = self.clock_s
 
+    def set_mixture_mean(self, mean_occupancy: npt.ArrayLike) -> None:
+        """Change the mean service of the law ``exponential_mixture`` now; other laws have none and stay as they are.
+
+        Requests that wait start with the new mean. The running mean behind ``state`` advertising goes on.
+
+        Parameters
+        ----------
+        mean_occupancy
+            Mean occupancy of each site [s], shape (n,), or one for all.
+        """
+        means = self._means(mean_occupancy)
+        if self.law == "exponential_mixture":
+            self.stations.scale[:] = means[:, None]
+
     def finish(self) -> None:
         """Serve all that is pending, with no further request; the clock runs out and no stretch may follow."""
         self._open_window(np.inf)
@@ -244,6 +259,11 @@ class ServingEngine:
             Number of requests to leave out at the beginning.
         """
         return records_of(self.stations.requests[first : self.n_requests], self.clock_s)
+
+    def _means(self, mean_occupancy: npt.ArrayLike) -> Floats:
+        return table(
+            "mean_occupancy", spread("mean_occupancy", mean_occupancy, self.n_sites), (self.n_sites,)
+        )
 
     def _set(self, i: int, concurrency: int, prefill: Floats, profile: int, mean: float | None) -> None:
         """Write a site's row; a mean restarts its running mean."""

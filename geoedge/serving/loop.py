@@ -9,7 +9,7 @@ from geoedge.compiled import kernel
 from geoedge.serving.advertising import Telemetry, due, listen
 from geoedge.serving.candidates import CandidateLists, Ground, delay_power
 from geoedge.serving.routing import cheapest
-from geoedge.serving.stations import NONE, Stations, advance, enlist
+from geoedge.serving.stations import Stations, advance, count_at, enlist
 
 __all__ = ["count_arrived", "serve", "settle"]
 
@@ -78,11 +78,11 @@ def settle(until: float, telemetry: Telemetry, wait: Floats, stations: Stations)
 
 @kernel
 def count_arrived(until: float, stations: Stations) -> Ints:
-    """Return how many requests wait at each site at a time, those on the air left out, shape (n,)."""
+    """Return how many requests wait at each site at a time, those on the air left out, shape (n,).
+
+    Those on the air end a site's list, so that the walk is as long as they are many, however long the queue.
+    """
     waiting = np.zeros(stations.sites.size, dtype=np.int64)
     for i in range(waiting.size):
-        k = stations.sites[i]["head"]
-        while k != NONE and stations.requests[k]["arrived"] <= until:
-            waiting[i] += 1
-            k = stations.requests[k]["after"]
+        waiting[i] = count_at(i, until, stations)
     return waiting

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from geoedge.errors import GeoEdgeError
 
-__all__ = ["STATUS", "Records", "Requests", "SiteSums", "records_of"]
+__all__ = ["ENGINE_STATUS", "Records", "Requests", "SiteSums", "records_of"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-STATUS = ("served", "waiting", "in_flight", "rejected")
-"""Names of the codes in `Records.status`. A request is served once it has started, for then all its times
+ENGINE_STATUS = ("served", "waiting", "in_flight", "rejected")
+"""Names of the codes in `Records.engine_status`. A request is served once it has started, for then all its times
 are settled; it waits at its site, or is still on the air, when the clock stands before that."""
 
 
@@ -98,8 +98,8 @@ class Records:
     first_token_s: Floats
     finished_s: Floats
     ttft_s: Floats
-    status: npt.NDArray[np.int8]
-    """Code into `STATUS`."""
+    engine_status: npt.NDArray[np.int8]
+    """Code into `ENGINE_STATUS`."""
 
     def __len__(self) -> int:
         """Return the number of requests."""
@@ -111,8 +111,8 @@ class Records:
 
     def counts(self) -> dict[str, int]:
         """Return how many requests have each status; they add up to all that were created."""
-        numbers = np.bincount(self.status, minlength=len(STATUS))
-        return {name: int(number) for name, number in zip(STATUS, numbers, strict=True)}
+        numbers = np.bincount(self.engine_status, minlength=len(ENGINE_STATUS))
+        return {name: int(number) for name, number in zip(ENGINE_STATUS, numbers, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -196,5 +196,5 @@ def records_of(rows: npt.NDArray[np.void], clock_s: float) -> Records:
         first_token_s=column["created"] + ttft,
         finished_s=column["finished"],
         ttft_s=ttft,
-        status=status.astype(np.int8),
+        engine_status=status.astype(np.int8),
     )

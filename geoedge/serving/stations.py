@@ -18,7 +18,7 @@ from numba.extending import overload
 from geoedge.compiled import inlined, kernel
 from geoedge.serving.queue import pop_root, push, replace_root
 
-__all__ = ["NONE", "REQUEST", "SITE", "Stations", "advance", "enlist", "expected_wait", "wait_at"]
+__all__ = ["NONE", "REQUEST", "SITE", "Stations", "advance", "count_at", "enlist", "expected_wait", "wait_at"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -154,6 +154,17 @@ def enlist(k: int, i: int, stations: Stations) -> None:
     sites[i]["listed"] += 1
 
 
+@inlined
+def count_at(i: int, now: float, stations: Stations) -> int:
+    """Return how many of the requests that are listed at site i have reached it by now."""
+    sites, requests = stations.sites, stations.requests
+    waiting, k = sites[i]["listed"], sites[i]["tail"]
+    while k != NONE and requests[k]["arrived"] > now:
+        waiting -= 1
+        k = requests[k]["before"]
+    return int(waiting)
+
+
 @kernel
 def expected_wait(i: int, now: float, stations: Stations) -> float:
     """Return the expected wait [s] of a request that arrives at site i now, from the queue it would find.
@@ -162,15 +173,11 @@ def expected_wait(i: int, now: float, stations: Stations) -> float:
     site's requests so far, over its servers.
     """
     advance(i, now, stations)
-    sites, requests = stations.sites, stations.requests
+    sites = stations.sites
     concurrency, busy = sites[i]["concurrency"], sites[i]["busy"]
     if busy < concurrency or (busy == concurrency and stations.releases[i, 0] <= now):
         return 0.0
-    waiting = sites[i]["listed"]
-    k = sites[i]["tail"]
-    while k != NONE and requests[k]["arrived"] > now:
-        waiting -= 1
-        k = requests[k]["before"]
+    waiting = count_at(i, now, stations)
     mean = sites[i]["service_sum"] / sites[i]["service_count"]
     return float((waiting + busy - concurrency + 1) * mean / concurrency)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
     from geoedge.city.trips import MobilityModel
 
-__all__ = ["Population", "Requests", "draw_requests"]
+__all__ = ["Asked", "Population", "draw_requests"]
 
 
-class Requests(NamedTuple):
-    """Requests as columns, sorted by time.
+class Asked(NamedTuple):
+    """What users ask for: requests as columns, sorted by time.
 
     Parameters
     ----------
@@ -151,6 +152,12 @@ class Population:
     def __repr__(self) -> str:
         how = "still" if self.mobility is None else f"{np.mean(self.mode == MODES.index('walk')):.0%} walk"
         return f"Population({len(self)} users, {how}, at {self.now_s / HOUR_S:.2f} h)"
+
+    def copy(self) -> Self:
+        """Return users who have lived the same so far and go on by themselves, to the same days."""
+        other = copy(self)
+        other._state = self._state.copy()
+        return other
 
     @property
     def now_s(self) -> float:
@@ -315,7 +322,7 @@ def _cumulative(probability: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def draw_requests(
     population: Population, rates: RequestRates, start_s: float, end_s: float, rng: np.random.Generator
-) -> Requests:
+) -> Asked:
     """Return the requests that users make in an interval: exact Poisson processes by thinning.
 
     Users ask at the rate of their activity and the hour. Candidates are drawn at the highest rate of the
@@ -344,12 +351,12 @@ def draw_requests(
     hours = np.arange(np.floor(start_s / HOUR_S) + 1, np.ceil(end_s / HOUR_S)) * HOUR_S
     marks = [start_s, *hours.tolist(), end_s]
     pieces = [_hour_requests(population, rates, *span, rng) for span in pairwise(marks)]
-    return Requests(*(np.concatenate(column) for column in zip(*pieces, strict=True)))
+    return Asked(*(np.concatenate(column) for column in zip(*pieces, strict=True)))
 
 
 def _hour_requests(
     population: Population, rates: RequestRates, start_s: float, end_s: float, rng: np.random.Generator
-) -> Requests:
+) -> Asked:
     """Return the requests of an interval within one hour."""
     by_activity = np.cumsum(rates.at(int(hour_of(0.5 * (start_s + end_s)))), axis=0)
     total = by_activity[-1]
@@ -362,7 +369,7 @@ def _hour_requests(
     kept = level < total[activity]
     xy, activity, level = xy[kept], activity[kept], level[kept]
     kind = (level >= by_activity[:, activity]).sum(axis=0)
-    return Requests(
+    return Asked(
         created_s=time[kept],
         user=user[kept].astype(np.int32),
         request_type=kind.astype(np.int16),

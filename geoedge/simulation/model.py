@@ -23,7 +23,7 @@ from geoedge.serving.events import ServingEngine
 from geoedge.simulation.agents import ControllerAgent, SiteAgent, UserAgent
 from geoedge.simulation.mobility import Population, draw_requests
 from geoedge.simulation.outcome import results_of
-from geoedge.simulation.tables import Drawn, Tally
+from geoedge.simulation.tables import Drawn, Held, Tally
 from geoedge.streams import stream
 from geoedge.study import field_inputs, prepare, request_rates
 
@@ -76,7 +76,8 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
     changes
         Values by dotted key to replace in the scenario, for example ``{"routing.policy": "nearest"}``.
     population
-        Users to take instead of drawn ones, for example still ones; they set the demand of the first prices.
+        Users to take instead of drawn ones, for example still ones; they set the demand of the first prices. The
+        model moves a copy, so that other models can start from the same users.
     label
         Name of the run in tables.
     agent_reporters
@@ -118,9 +119,9 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
         self.label = label
         self.epoch, self.clock_s = 0, self.study.epochs[0][0]
         self.rates = request_rates(self.scenario, self.study.workload)
-        self.population = population or self._draw_population()
+        self.population = self._draw_population() if population is None else population.copy()
         self.population.advance(self.clock_s)
-        self.measured_demand = self._expected_demand(population)
+        self.measured_demand: Demand | None = self._expected_demand(population is not None)
         self.placement = Placement(self.study.layout.profile, self.scenario.control.backhaul_bytes_per_s)
         self.operator = self._make_operator()
         people, sites = len(self.population), len(self.study.layout)
@@ -144,11 +145,9 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
         users = self.scenario.demand.users or 0
         return Population.draw(self.study.mobility, users, stream(self.seed, "people"))
 
-    def _expected_demand(self, population: Population | None) -> Demand | None:
-        """Return what the first prices are set by: the expected demand, or that of the users given."""
-        if population is None:
-            return self.study.demand[0]
-        return population.demand(self.rates, self.clock_s)
+    def _expected_demand(self, given: bool) -> Demand:
+        """Return what the first prices are set by: the expected demand, or that of users who were given."""
+        return self.population.demand(self.rates, self.clock_s) if given else self.study.demand[0]
 
     def _make_operator(self) -> Operator:
         routing, control, workload = self.scenario.routing, self.scenario.control, self.study.workload
@@ -228,6 +227,12 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
             sums = self.engine.run(requests, cut, self.operator.catalogue.advert())
             self.last.add(sums)
             self.tally.add(sums)
+            self.held.add(
+                cut - self.clock_s,
+                self.placement.profile,
+                self.operator.catalogue.prices,
+                self.operator.prediction.utilization,
+            )
             self.clock_s = cut
             if self.placement.next_arrival_s() <= cut:
                 self._reconfigure([change.site for change in self.operator.arrive(cut)])
@@ -235,7 +240,7 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
                 return
 
     def _reconfigure(self, sites: Iterable[int]) -> None:
-        """Let the event loop know what sites hold now."""
+        """Let the event loop know what sites hold now, and what is expected of all after new prices."""
         workload, occupancy = self.study.workload, self.operator.prediction.occupancy
         for site in sites:
             profile = int(self.placement.profile[site])
@@ -246,6 +251,7 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
                 prefill_row=workload.prefill_time[profile],
                 mean_occupancy=float(occupancy[site]),
             )
+        self.engine.set_mixture_mean(occupancy)
 
     def _open_epoch(self) -> None:
         """Let people live through the epoch and note what they will ask, whoever serves them."""
@@ -257,6 +263,7 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
         marks = stream(self.seed, "service", self.epoch).standard_exponential(len(asked.created_s))
         self.drawn.append(Drawn(asked, marks))
         self.tally = Tally(len(self.sites))
+        self.held = Held(len(self.sites), len(self.study.workload.concurrency))
 
     def _close_epoch(self) -> None:
         """Note the epoch, measure its demand, and hand over to the controller, or end the run."""
@@ -280,18 +287,21 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
         self._open_epoch()
 
     def _epoch_row(self, start_s: float, end_s: float) -> dict[str, Any]:
-        profile, prediction = self.placement.profile, self.operator.prediction
+        """Return the columns of an epoch that `epoch_frame` describes."""
+        profile = self.held.profile
         return {
             "start_s": start_s,
             "end_s": end_s,
             "site": np.arange(len(profile)),
             "profile": profile,
+            "profile_at_end": self.placement.profile,
             "concurrency": self.study.workload.concurrency[profile],
+            "server_s": self.tally.server_s,
             "utilization": self.tally.utilization,
             "offered_load": self.tally.offered_load,
             "prefill_s_per_s": self.tally.prefill_s / (end_s - start_s),
-            "advertised_wait_s": self.operator.catalogue.prices,
-            "predicted_utilization": prediction.utilization,
+            "advertised_wait_s": self.held.wait_s,
+            "predicted_utilization": self.held.utilization,
         }
 
     def _decide(self) -> None:

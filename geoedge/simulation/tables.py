@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from geoedge.city.city import City
     from geoedge.control.operate import LogEntry, Review
     from geoedge.serving.records import Records, SiteSums
-    from geoedge.simulation.mobility import Requests as Asked
+    from geoedge.simulation.mobility import Asked
     from geoedge.sites import Layout
 
     Floats = NDArray[np.float64]
 
 __all__ = [
     "Drawn",
+    "Held",
     "Tally",
     "action_table",
     "epoch_frame",
@@ -61,8 +62,52 @@ class Drawn:
 
 
 @dataclass
+class Held:
+    """What sites held and were priced at over an epoch, by how long.
+
+    Parameters
+    ----------
+    n, profiles
+        Number of sites n and of profiles S.
+    """
+
+    n: int
+    profiles: int
+    duration_s: float = 0.0
+    _profile_s: Floats = field(init=False)
+    _wait: Floats = field(init=False)
+    _utilization: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._profile_s = np.zeros((self.n, self.profiles))
+        self._wait, self._utilization = np.zeros(self.n), np.zeros(self.n)
+
+    def add(self, duration_s: float, profile: NDArray[np.int64], wait_s: Floats, utilization: Floats) -> None:
+        """Add a stretch in which nothing changed: profiles, advertised waits and predicted utilisation, shape (n,)."""
+        self.duration_s += duration_s
+        self._profile_s[np.arange(self.n), profile] += duration_s
+        self._wait += duration_s * wait_s
+        self._utilization += duration_s * utilization
+
+    @property
+    def profile(self) -> NDArray[np.int64]:
+        """Profile held for most of the time, shape (n,)."""
+        return np.asarray(self._profile_s.argmax(axis=1), dtype=np.int64)
+
+    @property
+    def wait_s(self) -> Floats:
+        """Advertised wait, time mean [s], shape (n,)."""
+        return self._wait / self.duration_s
+
+    @property
+    def utilization(self) -> Floats:
+        """Predicted utilisation, time mean, shape (n,)."""
+        return self._utilization / self.duration_s
+
+
+@dataclass
 class Tally:
-    """Sums by site over an epoch or a step, stretch by stretch."""
+    """Sums by site over an epoch or a step, stretch by stretch; ``server_s`` is ∫ servers dt [s]."""
 
     n: int
     busy_s: Floats = field(init=False)
@@ -137,12 +182,18 @@ def record_table(
 def epoch_frame(table: pa.Table, rows: Sequence[Mapping[str, Any]], tau: float) -> pd.DataFrame:
     """Return one row an epoch and site.
 
+    Sites may change within an epoch. Of the columns noted, ``profile`` and ``concurrency`` are what a site held
+    for most of the epoch and ``profile_at_end`` what it held last; ``server_s`` is its servers integrated over
+    the epoch, and ``utilization`` and ``offered_load`` are busy seconds and service asked for over that, so that
+    means over sites or epochs are to be weighted with it. ``advertised_wait_s`` is the catalogue's price and
+    ``predicted_utilization`` what the field expected, both as means over time.
+
     Parameters
     ----------
     table
         Records.
     rows
-        What was noted at the end of each epoch: numbers, or arrays of shape (n,).
+        What was noted of each epoch: numbers, or arrays of shape (n,).
     tau
         TTFT target [s].
     """
@@ -202,12 +253,13 @@ def action_table(
 ) -> pd.DataFrame:
     """Return the controller's log.
 
-    An epoch's realised gain is the coverage measured in it, less what the field says would have been under the
-    demand that it turned out to have, had nothing been moved and the prices been set for that. It is shared
-    out over the epoch's actions in the ratio of their predicted gains, so that the rows add up to it. It
-    contains the field's own error: ``model_error`` is the coverage measured less what the field says with the
-    actions done, the same for all actions of an epoch and not shared out. Both are NaN where sites report
-    waits themselves, of which the field knows nothing; there only paired runs tell.
+    An epoch's realised gain is what its actions did in hindsight: the field's coverage with them less the field's
+    coverage without them, both under the demand that really came and at the prices set for the demand before.
+    It is shared out over the epoch's actions in the ratio of their predicted gains, so that the rows add up to
+    it. How far the field itself is off is no part of it and has its own column: ``model_error`` is the coverage
+    measured in the epoch less the field's with the actions, the same for all actions of an epoch and not shared
+    out. Both are NaN where sites report waits themselves, of which the field knows nothing; there only paired
+    runs tell.
 
     Parameters
     ----------
@@ -239,7 +291,7 @@ def action_table(
                 "transfer_s": entry.transfer_s,
                 "effective_s": entry.time_s + entry.transfer_s,
                 "predicted_gain": entry.action.predicted_gain,
-                "realised_gain": share * (measured - review.without) if review else np.nan,
+                "realised_gain": share * review.gain if review else np.nan,
                 "model_error": measured - review.with_actions if review else np.nan,
                 "reason": entry.action.reason,
             }

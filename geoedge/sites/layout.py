@@ -59,7 +59,8 @@ class Layout:
     period_m
         Width and height of the torus window [m]; ``None`` for the plane.
     report
-        What was read, merged and dropped, and why.
+        What was read, merged and dropped, and why; ``report["profiles_placed"]`` is False where nobody has said
+        yet which profile each site holds, so that `profile` is 0 throughout.
 
     Raises
     ------
@@ -112,14 +113,15 @@ class Layout:
         return np.asarray(self.xy) / KM
 
     def with_profile(self, profile: ArrayLike) -> Layout:
-        """Return the same sites holding other profiles.
+        """Return the same sites holding other profiles, from then on placed.
 
         Parameters
         ----------
         profile
             Cache profile of each site, shape (n,).
         """
-        return replace(self, profile=np.asarray(profile, dtype=np.int64))
+        report = {**self.report, "profiles_placed": True}
+        return replace(self, profile=np.asarray(profile, dtype=np.int64), report=report)
 
     def density(self, area_km2: float | None = None) -> float:
         """Return sites per area [1/km²].
@@ -216,15 +218,16 @@ def place_profiles(
 def make_layout(
     city: City,
     sites: SitesConfig,
-    placement_probability: ArrayLike = (1.0,),
+    placement_probability: ArrayLike | None = None,
     rng: np.random.Generator | int = 0,
     *,
     profile_names: Sequence[str] = (),
 ) -> Layout:
     """Make the layout that a scenario asks for.
 
-    Profiles are placed by `place_profiles`, unless a file states them. The stream is used for the positions
-    first (Poisson only) and the profiles second.
+    Profiles are those a file states, else placed by `place_profiles` from the probabilities given. Without either
+    they are not placed: ``report["profiles_placed"]`` is False, and a study of the layout places them by its own
+    workload. The stream is used for the positions first (Poisson only) and the profiles second.
 
     Parameters
     ----------
@@ -233,7 +236,7 @@ def make_layout(
     sites
         The scenario's ``[sites]`` section: ``source`` is ``"hosts"``, ``"poisson"`` or a file.
     placement_probability
-        π_s, shape (S,); by default one profile on every site.
+        π_s, shape (S,); leave out to leave the profiles to the study.
     rng
         Random generator, or a seed for one.
     profile_names
@@ -265,6 +268,6 @@ def make_layout(
         layout = read_sites(
             sites.source, city, merge_distance_m=sites.merge_distance_m, profile_names=profile_names
         )
-        if layout.report["profiles_stated"]:
-            return layout
+    if layout.report["profiles_placed"] or placement_probability is None:
+        return layout
     return layout.with_profile(place_profiles(len(layout), placement_probability, rng))

@@ -85,11 +85,13 @@ def poisson_layout(
     rng: np.random.Generator | int,
     *,
     count: int | None = None,
-    placement_probability: ArrayLike = (1.0,),
-    independent_profiles: bool | None = None,
+    placement_probability: ArrayLike | None = None,
     crs: str | None = None,
 ) -> Layout:
     """Draw a homogeneous Poisson layout, Eq. (2), or a binomial one of fixed count.
+
+    A Poisson number of sites draws each site's profile on its own, Eq. (8); a fixed count has fixed counts of
+    profiles too.
 
     Parameters
     ----------
@@ -102,10 +104,8 @@ def poisson_layout(
     count
         Fixed number of sites instead.
     placement_probability
-        π_s, shape (S,); by default one profile on every site.
-    independent_profiles
-        Draw each site's profile on its own, Eq. (8); by default so for a Poisson count, while a fixed count
-        has fixed counts of profiles too.
+        π_s, shape (S,). When left out, profiles are not placed: all are 0 and
+        ``report["profiles_placed"]`` is False.
     crs
         The projected CRS of the polygon.
 
@@ -126,14 +126,19 @@ def poisson_layout(
     if count < 1:
         msg = f"`density_per_km2` = {density_per_km2} drew {count} sites on {area_km2:.2f} km²; raise it"
         raise CityError(msg)
-    independent = not fixed if independent_profiles is None else independent_profiles
+    placed = placement_probability is not None
     return Layout(
         xy=uniform_points(window, count, rng),
-        profile=place_profiles(count, placement_probability, rng, independent=independent),
+        profile=place_profiles(
+            count,
+            (1.0,) if placement_probability is None else placement_probability,
+            rng,
+            independent=not fixed,
+        ),
         name=tuple(f"site {i}" for i in range(count)),
         kind=("random",) * count,
         label="Poisson, fixed count" if fixed else "Poisson",
         crs=crs,
         period_m=period,
-        report={"sites": count, "area_km2": area_km2, "fixed_count": fixed},
+        report={"sites": count, "area_km2": area_km2, "fixed_count": fixed, "profiles_placed": placed},
     )

@@ -51,15 +51,24 @@ NAME_NAMES = ("name", "site", "site_id", "id", "enb", "label")
 SAMPLE_ROWS = 5
 """How many of the dropped rows a report names, by reason."""
 
+HARMLESS_WARNINGS = (
+    "Several features with id",  # ids are not used
+    "Measured (M) geometry types are not supported",  # nor is a measure along a line
+    "too many members in array",  # nor is a fourth coordinate
+    "as JSON; leaving as string",  # names may be any text
+)
+"""What the readers of files warn of without harm to a site's place, name or profile."""
+
 MISSING, OUT_OF_RANGE, SWAPPED, OUTSIDE = "missing", "out_of_range", "swapped", "outside"
 
 
 class _Rows(NamedTuple):
-    """Rows of a file: longitude and latitude [degree], name, and profile as written (None if no such column)."""
+    """Rows of a file: longitude and latitude [degree], name, profile as written (None if no such column), notes."""
 
     lonlat: NDArray[np.float64]
     name: list[str]
     profile: list[str] | None
+    notes: tuple[str, ...] = ()
 
 
 def merge_nearby(xy: NDArray[np.float64], distance_m: float) -> NDArray[np.int64]:
@@ -139,6 +148,7 @@ def host_layout(city: City, *, merge_distance_m: float = 50.0, kinds: Sequence[s
         "dropped": {OUTSIDE: int(chosen.size - inside.size)},
         "merged": int(inside.size - len(xy)),
         "sites": len(xy),
+        "profiles_placed": False,
         "objects_by_kind": {k: kind.count(k) for k in kinds if k in kind},
     }
     return Layout(
@@ -159,8 +169,9 @@ def read_sites(
 
     CSV needs columns of longitude and latitude (lon, lng, long, longitude or x; lat, latitude or y; WGS 84
     degrees), and may have name and profile. GeoJSON and GeoPackage may hold any geometry, of which a
-    representative point counts. Rows without usable coordinates and sites outside the city are dropped
-    and counted in the layout's report. Sites whose profile the file states are never merged.
+    representative point counts; without a CRS they are taken for WGS 84 degrees. Rows without usable coordinates and
+    sites outside the city are dropped and counted in the layout's report, whose ``notes`` say what else was wrong
+    with the file. Sites whose profile the file states are never merged.
 
     Parameters
     ----------
@@ -191,6 +202,7 @@ def read_sites(
     if not keep.size:
         reasons = ", ".join(f"{count} {reason}" for reason, count in report["dropped"].items() if count)
         msg = f"{path}: no site inside {city.name}: of {len(rows.lonlat)} rows {reasons or 'none'}; check lon/lat"
+        msg = "; ".join([msg, *rows.notes])
         raise CityError(msg)
     xy, name = city.from_lonlat(rows.lonlat[keep]), [rows.name[k] for k in keep]
     profile = (
@@ -200,7 +212,8 @@ def read_sites(
         xy, names, _ = _merged(xy, name, ["file"] * len(xy), merge_distance_m)
     else:
         names = tuple(text or f"site {k}" for k, text in enumerate(name))
-    report |= {"merged": int(keep.size - len(xy)), "sites": len(xy), "profiles_stated": profile is not None}
+    report |= {"merged": int(keep.size - len(xy)), "sites": len(xy), "profiles_placed": profile is not None}
+    report |= {"notes": list(rows.notes)} if rows.notes else {}
     report["checksum"] = hashlib.sha256(path.read_bytes()).hexdigest()
     return Layout(
         xy=xy,
@@ -286,27 +299,57 @@ def _read_geo(path: Path) -> _Rows:
     """Read a GeoJSON or GeoPackage file; any geometry counts by a representative point."""
     import geopandas
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            frame = geopandas.read_file(path)
-    except Exception as error:
-        msg = f"{path}: cannot be read as {path.suffix[1:]}: {str(error).splitlines()[0]}"
-        raise CityError(msg) from error
-    if not isinstance(frame, geopandas.GeoDataFrame) or frame.crs is None:
-        msg = f"{path}: has no {'CRS' if isinstance(frame, geopandas.GeoDataFrame) else 'geometry'}; save it with one"
+    frame, notes = _geo_frame(path)
+    if not isinstance(frame, geopandas.GeoDataFrame):
+        msg = f"{path}: has no geometry; save it with one"
         raise CityError(msg)
-    usable = ~(frame.geometry.isna() | frame.geometry.is_empty).to_numpy()
-    points = frame.geometry[usable].representative_point().to_crs("EPSG:4326")
-    lonlat = np.full((len(frame), 2), np.nan)
-    lonlat[usable] = np.column_stack([points.x, points.y])
+    lonlat, more = _geo_points(path, frame)
     header = [str(column) for column in frame.columns]
     name, profile = _column(header, NAME_NAMES), _column(header, ("profile",))
     return _Rows(
         lonlat,
         _texts(frame[header[name]]) if name is not None else [""] * len(frame),
         _texts(frame[header[profile]]) if profile is not None else None,
+        (*notes, *more),
     )
+
+
+def _geo_frame(path: Path) -> tuple[Any, list[str]]:
+    """Return the table of a file, and what its reader warned of that is not harmless, each once."""
+    import geopandas
+    from shapely.errors import ShapelyError
+
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            frame = geopandas.read_file(path)
+    except (RuntimeError, ValueError, OSError, ShapelyError) as error:
+        msg = f"{path}: cannot be read as {path.suffix[1:]}: {str(error).splitlines()[0]}"
+        raise CityError(msg) from error
+    texts = dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
+    return frame, [text for text in texts if not any(known in text for known in HARMLESS_WARNINGS)]
+
+
+def _geo_points(path: Path, frame: Any) -> tuple[NDArray[np.float64], list[str]]:
+    """Return one place a row [degree], NaN where there is none, and what is wrong with the geometry or its CRS."""
+    notes = []
+    shapes = frame.geometry
+    if shapes.crs is None:
+        notes.append("the file states no CRS; WGS 84 degrees assumed")
+        shapes = shapes.set_crs("EPSG:4326")
+    usable = ~(shapes.isna() | shapes.is_empty).to_numpy()
+    if broken := int((usable & ~shapes.is_valid.to_numpy()).sum()):
+        notes.append(f"geometry not valid in rows: {broken}; check where these sites are")
+    with np.errstate(invalid="ignore"):  # a coordinate that is no number ends as a missing place
+        points = shapes[usable].representative_point()
+    try:
+        points = points.to_crs("EPSG:4326")
+    except RuntimeError as error:
+        msg = f"{path}: its CRS {shapes.crs.name!r} cannot be turned into degrees; save the file in WGS 84"
+        raise CityError(msg) from error
+    lonlat = np.full((len(frame), 2), np.nan)
+    lonlat[usable] = np.column_stack([points.x, points.y])
+    return lonlat, notes
 
 
 def _texts(column: Any) -> list[str]:

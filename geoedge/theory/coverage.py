@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from geoedge.answers import first_reached
 from geoedge.errors import GeoEdgeError
 from geoedge.theory.association import CostRule, cost_rule, mean_serving_distance
 from geoedge.theory.equilibrium import Equilibrium, Policy, solve_equilibrium
@@ -20,7 +21,6 @@ __all__ = ["TheoryAnswer", "minimum_density", "solve"]
 FloatArray = NDArray[np.float64]
 
 _NEVER_WAITS = 1e-15  # a smaller probability to wait is no boundary layer worth nodes of its own
-_DOUBLINGS = 60  # of a bracket, before what is looked for is called infinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +64,9 @@ class TheoryAnswer:
 
     @property
     def mean_utilization(self) -> float:
-        """Busy servers over servers, all sites together."""
+        """Busy servers over servers, all sites together; beyond capacity all of a site's servers are busy."""
         servers = self.network.tier_density * self.network.concurrency
-        return float(servers @ self.utilization / servers.sum())
+        return float(servers @ np.minimum(self.utilization, 1.0) / servers.sum())
 
     @property
     def mean_wait(self) -> FloatArray:
@@ -172,7 +172,7 @@ class TheoryAnswer:
         served = float(self.profile_share @ ~self.equilibrium.overloaded)
         if probability >= min(1.0, served + 1e-12 * self.stable):
             return float("inf")
-        return _first_reached(self._coverage, probability, float(self.network.full_prefill_time.max()) + 1e-3)
+        return first_reached(self._coverage, probability, float(self.network.full_prefill_time.max()) + 1e-3)
 
     def offloading_ratio(self, by: str = "tokens") -> float:
         """Return the share of prompt work that caches save, Eqs. (44, 45).
@@ -249,25 +249,43 @@ class TheoryAnswer:
 
     def _coverage(self, tau: float) -> float:
         """Return Eq. (39) at one target."""
-        point, network = self.equilibrium, self.network
         if tau == np.inf:
-            return float(self.profile_share @ ~point.overloaded)
-        tiers, spare, weights = [], [], []
+            return float(self.profile_share @ ~self.equilibrium.overloaded)
+        return min(float(self._covered(tau).sum()), 1.0)
+
+    def coverage_by_type(self, tau: float) -> FloatArray:
+        """Return the TTFT coverage of each request type, NaN for a type that nobody asks for, shape (Q,).
+
+        Parameters
+        ----------
+        tau
+            Target τ₀ of the time to first token [s].
+        """
+        asked = self.network.type_probability
+        found = np.full(self.network.types, np.nan)
+        np.divide(self._covered(tau), asked, out=found, where=asked > 0)
+        return np.asarray(np.minimum(found, 1.0))
+
+    def _covered(self, tau: float) -> FloatArray:
+        """Return the share of all requests that are of each type and in time, shape (Q,)."""
+        point, network = self.equilibrium, self.network
+        kinds, tiers, spare, weights = [], [], [], []
         for q in range(network.types):
             limit = np.where(point.overloaded, 0.0, tau - network.prefill_time[:, q])
             rule, weight = self._rule(q, limit, self._layer)
+            kinds.append(np.full(len(weight), q))
             tiers.append(rule.tier)
             spare.append(limit[rule.tier] - rule.delay)
             weights.append(weight)
-        tier, time, weight = np.concatenate(tiers), np.concatenate(spare), np.concatenate(weights)
-        covered = 0.0
+        kind, tier = np.concatenate(kinds), np.concatenate(tiers)
+        time, weight = np.concatenate(spare), np.concatenate(weights)
+        in_time = np.zeros(len(weight))
         for s in np.unique(tier):
             mine = tier == s
-            in_time = point.queue.wait_cdf(
+            in_time[mine] = point.queue.wait_cdf(
                 time[mine], point.site_arrival_rate[s], point.service_rate[s], network.concurrency[s]
             )
-            covered += float(weight[mine] @ in_time)
-        return min(covered, 1.0)
+        return np.asarray(np.bincount(kind, weight * in_time, network.types), dtype=np.float64)
 
     def _queue_free(self, tau: float) -> float:
         """Return the coverage at one target if F_W were one."""
@@ -348,52 +366,9 @@ def minimum_density(
         answer = solve(network.scaled(density / network.site_density), policy, queue=queue)
         return float(answer.ttft_coverage(ttft_target))
 
-    return _first_reached(coverage, reliability, network.site_density)
+    return first_reached(coverage, reliability, network.site_density)
 
 
 def _distance(network: TieredNetwork, delay: FloatArray) -> FloatArray:
     """Return the distance [km] of a radio delay [s], the inverse of Eq. (10)."""
     return np.asarray((delay / network.delay_coefficient) ** (1.0 / network.delay_exponent))
-
-
-def _first_reached(rising: Callable[[float], float], level: float, guess: float) -> float:
-    """Return the least argument at which a rising function reaches a level, to 1e-13; infinite if it never does.
-
-    Regula falsi between a value below and one at or above, halving whenever it stalls, so that a jump is bracketed
-    as well as a root, and the end returned is the one where the level is reached.
-    """
-    low, high, below = 0.0, guess, -level
-    above = rising(high) - level
-    for _ in range(_DOUBLINGS):
-        if above >= 0.0:
-            break
-        low, below, high = high, above, 2.0 * high
-        above = rising(high) - level
-    else:
-        return float("inf")
-    while low == 0.0:
-        middle = 0.5 * high
-        value = rising(middle) - level
-        if value >= 0.0:
-            high, above = middle, value
-        else:
-            low, below = middle, value
-        if high < 1e-300:
-            return high
-    width, side = high - low, 0
-    for count in range(200):
-        if high - low <= 1e-13 * high:
-            break
-        middle = high - above * (high - low) / (above - below)
-        if count % 3 == 2:
-            middle = middle if high - low < 0.5 * width else 0.5 * (low + high)
-            width = high - low
-        middle = min(max(middle, low + 4e-14 * high), high - 4e-14 * high)
-        value = rising(middle) - level
-        if value >= 0.0:
-            high, above, below = middle, value, below * (0.5 if side == 1 else 1.0)
-            side = 1
-        else:
-            low, below, above = middle, value, above * (0.5 if side == -1 else 1.0)
-            side = -1
-    return high

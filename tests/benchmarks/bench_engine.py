@@ -1,25 +1,34 @@
 """Speed of the event engine beside Ciw and SimPy, in one run on one core: ``python tests/benchmarks/bench_engine.py``.
 
-Only the ratios travel from machine to machine. Kernels are compiled before the clock starts.
+Only the ratios travel from machine to machine. Kernels are compiled before the clock starts. The exit status is 1
+if a goal is missed.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
+import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
 import simpy
 
+from geoedge.city import load_city
+from geoedge.scenario import load_scenario
 from geoedge.serving.advertising import Advert
 from geoedge.serving.events import ServingEngine
 from geoedge.serving.queue import fcfs_starts
 from geoedge.serving.records import Requests
+from geoedge.simulation import EdgeCity
+from geoedge.sites import poisson_layout
+from geoedge.study import Study, prepare
 
 SERVERS, OCCUPANCY, UTILIZATION = 18, 0.9, 0.8
 REQUESTS_WANTED, SECONDS_ALLOWED, SIMPY_RATIO = 1_000_000, 10.0, 100.0
+WANTED = f"at least {REQUESTS_WANTED:,} in {SECONDS_ALLOWED:.0f} s"
+PEOPLE = 50_000
 
 
 def best_of(times: int, call: Callable[[], object]) -> float:
@@ -83,7 +92,7 @@ def queue_kernel(m: int) -> float:
 
 
 def engine_run(m: int, n: int, advert: Advert, policy: str = "load_aware") -> float:
-    """Return seconds per request of the whole simulation: draws, routing, queues, sums and records."""
+    """Return seconds per request of the event engine: draws, routing, queues, sums and records."""
     rng = np.random.default_rng(n)
     side = float(np.sqrt(n / 1.2))
     profile = rng.choice(3, n, p=[0.45, 0.35, 0.20])
@@ -118,8 +127,41 @@ def engine_run(m: int, n: int, advert: Advert, policy: str = "load_aware") -> fl
     return best_of(3, run) / m
 
 
-def main() -> None:
-    """Print the table."""
+def city_study(n: int) -> Study:
+    """Return Monaco with n sites anywhere on its land, and people who ask a million times in nine minutes."""
+    base = load_scenario("monaco")
+    changes = {"control.controller": "none", "demand.users": PEOPLE, "demand.request_rate_per_user_s": 0.042}
+    window = {"start_hour": 17.0, "duration_s": 540.0, "epoch_s": 180.0, "warm_up_s": 0.0}
+    scenario = base.override(changes | {f"simulation.{name}": value for name, value in window.items()})
+    city = load_city(scenario.city)
+    shares = [profile.placement_probability for profile in scenario.workload.profiles]
+    layout = poisson_layout(city.boundary, None, 1, count=n, placement_probability=shares, crs=city.crs)
+    return prepare(scenario, city=city, layout=layout)
+
+
+def city_run(study: Study, policy: str) -> tuple[float, float, int, float]:
+    """Return seconds to make a model and to run it to its results, its requests, and its mean utilisation.
+
+    Routing does not read waits: else most of the time would be the field's, which solves for prices each epoch.
+    """
+    changes = {"routing.policy": policy}
+    start = time.perf_counter()
+    model = EdgeCity(study.scenario, study=study, changes=changes)
+    made = time.perf_counter()
+    results = model.run()
+    ended = time.perf_counter()
+    assert sum(results.status_counts().values()) == results.records.num_rows
+    return made - start, ended - made, results.records.num_rows, results.mean_utilization
+
+
+def goal(words: str, met: bool, found: str = "") -> bool:
+    """Print whether a goal is met, and return it."""
+    print(f"  goal: {words}: {'met' if met else 'MISSED'}{found}")
+    return met
+
+
+def main() -> int:
+    """Print the tables; return 1 if a goal is missed."""
     ours = queue_kernel(1_000_000)
     peers = {
         "Ciw, one station": ciw_station(10_000),
@@ -131,11 +173,9 @@ def main() -> None:
     for name, each in peers.items():
         print(f"{name:44}{each * 1e9:12,.0f}{each / ours:16,.0f}")
     ratio = peers["SimPy, one station"] / ours
-    print(
-        f"goal: at least {SIMPY_RATIO:.0f} x SimPy: {'met' if ratio >= SIMPY_RATIO else 'MISSED'} ({ratio:,.0f} x)\n"
-    )
+    goals = [goal(f"at least {SIMPY_RATIO:.0f} x SimPy", ratio >= SIMPY_RATIO, f" ({ratio:,.0f} x)")]
 
-    print(f"{'whole simulation, draws and records included':44}{'ns/request':>12}{'requests in 10 s':>18}")
+    print(f"\n{'event engine, draws and records included':44}{'ns/request':>12}{'requests in 10 s':>18}")
     adverts = {
         "static waits": Advert(wait_s=0.02),
         "state, fresh at every request": Advert("state", telemetry_period_s=0.0),
@@ -146,11 +186,21 @@ def main() -> None:
         each = engine_run(REQUESTS_WANTED, n, advert)
         print(f"{f'{n:,} sites, {name}':44}{each * 1e9:12,.0f}{SECONDS_ALLOWED / each:18,.0f}")
         if n == 1000:
-            met = SECONDS_ALLOWED / each >= REQUESTS_WANTED
-            print(
-                f"  goal: at least {REQUESTS_WANTED:,} in {SECONDS_ALLOWED:.0f} s: {'met' if met else 'MISSED'}"
-            )
+            goals.append(goal(WANTED, SECONDS_ALLOWED / each >= REQUESTS_WANTED))
+
+    study = city_study(1000)
+    title = f"whole simulation: {PEOPLE:,} moving people in Monaco, 1,000 sites"
+    print(f"\n{title:64}{'requests':>12}{'load':>6}{'made in s':>11}{'run in s':>10}{'requests in 10 s':>18}")
+    for policy in ("nearest", "prefix_only"):
+        made, ran, requests, load = min(
+            (city_run(study, policy) for _ in range(3)), key=lambda run: run[0] + run[1]
+        )
+        pace = requests * SECONDS_ALLOWED / (made + ran)
+        print(f"{policy:64}{requests:12,}{load:6.2f}{made:11.1f}{ran:10.1f}{pace:18,.0f}")
+        assert requests >= REQUESTS_WANTED
+        goals.append(goal(WANTED, pace >= REQUESTS_WANTED))
+    return 0 if all(goals) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -75,7 +75,7 @@ def test_keys_do_not_depend_on_order_but_on_every_value() -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text"])
 def test_a_damaged_cache_is_made_anew_with_a_note_and_no_warning(
-    village, tmp_path: Path, fresh_cache: Path, damage: str, caplog: pytest.LogCaptureFixture
+    village, tmp_path: Path, fresh_cache: Path, damage: str
 ) -> None:
     path = village.write(tmp_path / "a.osm")
     city = load_city(path)
@@ -84,11 +84,13 @@ def test_a_damaged_cache_is_made_anew_with_a_note_and_no_warning(
     middle = len(good) // 2
     flipped = good[:middle] + bytes([good[middle] ^ 0xFF]) + good[middle + 1 :]
     kept.write_bytes({"cut": good[:middle], "flip": flipped, "empty": b"", "text": b"hello" * 100}[damage])
-    with caplog.at_level("INFO", logger="geoedge.city.cache"):
-        assert_same(city, load_city(path))
-    assert "making it anew" in caplog.text
-    assert all(record.levelname == "INFO" for record in caplog.records)
+    stages: list[str] = []
+    again = load_city(path, progress=stages.append)
+    assert stages[-1] == again.report.pop("cache")
+    assert "was damaged; city made anew" in stages[-1]
+    assert_same(city, again)
     assert kept.read_bytes() == good
+    assert "cache" not in load_city(path).report
 
 
 def test_a_stranger_in_the_cache_cannot_run_code(tmp_path: Path) -> None:
@@ -108,16 +110,29 @@ def test_no_draft_is_left_and_an_unwritable_cache_is_no_obstacle(
     tmp_path: Path,
     fresh_cache: Path,
     monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
 ) -> None:
     path = village.write(tmp_path / "a.osm")
     city = load_city(path)
     assert [item.suffix for item in fresh_cache.iterdir()] == [".npz"]
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("GEOEDGE_CACHE", str(tmp_path / "file" / "cache"))
-    with caplog.at_level("INFO", logger="geoedge.city.cache"):
-        assert_same(city, load_city(path))
-    assert "GEOEDGE_CACHE" in caplog.text
+    stages: list[str] = []
+    again = load_city(path, progress=stages.append)
+    assert "set GEOEDGE_CACHE to a folder that can be" in again.report["cache"]
+    assert stages[-1] == again.report.pop("cache")
+    assert_same(city, again)
+
+
+def test_a_kept_city_that_cannot_be_read_is_said(village, tmp_path: Path, fresh_cache: Path) -> None:
+    path = village.write(tmp_path / "a.osm")
+    load_city(path)
+    (kept,) = fresh_cache.glob("*.npz")
+    kept.unlink()
+    kept.mkdir()
+    said = load_city(path).report["cache"]
+    assert "cannot be read" in said
+    assert "city not kept" in said
+    assert "\n" not in said
 
 
 def test_without_the_cache_nothing_is_kept(village, tmp_path: Path, fresh_cache: Path) -> None:

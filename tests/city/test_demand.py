@@ -12,7 +12,7 @@ import shapely.ops
 
 from geoedge.city.attraction import destination_candidates, home_floor
 from geoedge.city.city import BUILDING_KINDS, BuildingTable, City, PlaceTable
-from geoedge.city.demand import Demand, RequestRates, demand_of, expected_demand
+from geoedge.city.demand import Demand, RequestRates, demand_of, expected_demand, uniform_torus_demand
 from geoedge.city.presence import expected_presence
 from geoedge.city.raster import presence_raster, street_pieces
 from geoedge.city.routes import shortest_routes
@@ -29,7 +29,7 @@ from geoedge.city.trips import (
     make_mobility,
     sample_by_weight,
 )
-from geoedge.errors import CityError, ScenarioError
+from geoedge.errors import CityError, GeoEdgeError, ScenarioError
 
 HOUR = 3600.0
 
@@ -526,3 +526,12 @@ def test_activities_are_those_of_the_workload():
     from geoedge.workload.requests import ACTIVITIES as OF_REQUESTS
 
     assert ACTIVITIES == OF_REQUESTS
+
+
+def test_uniform_demand_on_a_torus_adds_up() -> None:
+    demand = uniform_torus_demand((4.0, 2.0), 3.0, (0.4, 0.6), 0.1)
+    assert demand.xy.shape == (800, 2)
+    assert demand.rate.sum() == pytest.approx(3.0 * 8.0)
+    np.testing.assert_allclose(demand.rate.sum(axis=0), [9.6, 14.4])
+    with pytest.raises(GeoEdgeError, match="whole number of cells"):
+        uniform_torus_demand((1.0, 1.0), 1.0, (1.0,), 0.3)

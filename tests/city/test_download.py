@@ -224,9 +224,23 @@ HTML: Answer = (200, {"Content-Type": "text/html"}, b"<!doctype html><title>Welc
         (200, {}, b'{"elements": [{"type": "way", "id": 1'),
         (200, {}, b"[1, 2, 3]"),
         (200, {}, b'{"elements": [{"type": "way"}]}'),
+        (200, {}, b'{"elements": [{"type": "node", "id": 1, "lat": NaN, "lon": 9.0}]}'),
+        (200, {}, b'{"elements": [{"type": "node", "lat": 50.0, "lon": 9.0}]}'),
+        (200, {}, b'{"elements": [7]}'),
         (200, {}, b"{}"),
     ],
-    ids=["page", "bad request", "error", "cut", "list", "no fields", "empty object"],
+    ids=[
+        "page",
+        "bad request",
+        "error",
+        "cut",
+        "list",
+        "no fields",
+        "no number",
+        "no id",
+        "no element",
+        "empty object",
+    ],
 )
 def test_nonsense_is_said_to_be_nonsense(services, load, fault: Answer, fresh_cache: Path) -> None:
     services.faults.append(lambda: fault)
@@ -237,10 +251,26 @@ def test_nonsense_is_said_to_be_nonsense(services, load, fault: Answer, fresh_ca
     assert len(load().buildings) == 9  # and nothing of it is kept
 
 
-def test_nonsense_from_the_search(services, load) -> None:
-    services.faults.append(lambda: HTML)
+@pytest.mark.parametrize("fault", [HTML, packed([7]), packed([{"name": "no importance"}])])
+def test_nonsense_from_the_search(services, load, fault: Answer) -> None:
+    services.faults.append(lambda: fault)
     with pytest.raises(DownloadError, match="outline: the answer is no map data"):
         load(bbox=None)
+
+
+def test_a_fault_of_ones_own_is_not_blamed_on_the_service(load, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise AttributeError("own bug")
+
+    monkeypatch.setattr(osmnx, "graph_from_polygon", broken)
+    with pytest.raises(AttributeError, match="own bug"):
+        load()
+
+
+def test_answers_that_cannot_be_kept_are_said(load, fresh_cache: Path) -> None:
+    fresh_cache.mkdir(parents=True)
+    (fresh_cache / "downloads").write_text("x")
+    assert "answers of map services not kept" in load().report["cache"]
 
 
 def test_a_query_that_overpass_breaks_off_is_not_taken_for_an_empty_town(services, load) -> None:

@@ -80,7 +80,20 @@ def test_look_back_asks_the_demand_that_came():
     assert operator.reviews[1].with_actions == pytest.approx(0.3)
     operator.arrive(210.0)
     operator.look_back(demand(5))
-    assert operator.reviews[2].with_actions - operator.reviews[2].without == pytest.approx(0.5)
+    assert operator.reviews[2].gain == pytest.approx(0.5)
+
+
+def test_an_action_gets_no_credit_for_what_an_earlier_one_brings():
+    """States begun in epoch 1 arrive in epoch 2, whose own action is still on its way when it ends."""
+    operator = make_operator()
+    operator.act(0.0, 0, demand(1))
+    operator.act(100.0, 1, demand(1))
+    operator.act(105.0, 2, demand(1))
+    assert operator.reviews[1].gain == 0.0
+    operator.arrive(110.0)
+    operator.look_back(demand(1))
+    assert [entry.epoch for entry in operator.log] == [1, 2]
+    assert operator.reviews[2].without == operator.reviews[2].with_actions == pytest.approx(0.1)
 
 
 def test_the_field_does_not_judge_waits_that_sites_report_themselves():

@@ -8,7 +8,14 @@ from geoedge.city import City
 from geoedge.maps.layers import action_layers, hot_site_layers, land_layer, site_layers, street_layer
 from geoedge.maps.page import MapLayer
 from geoedge.maps.scales import difference_scale, profile_scale, utilisation_scale
-from geoedge.maps.surfaces import Canvas, coverage_layers, demand_layers, difference_layers, hot_place_layers
+from geoedge.maps.surfaces import (
+    Canvas,
+    coverage_layers,
+    demand_layers,
+    demand_on_larger_cells,
+    difference_layers,
+    hot_place_layers,
+)
 from geoedge.results import Results
 
 
@@ -75,7 +82,7 @@ def test_a_migration_marks_both_sites_with_what_each_gives_and_takes(run: Result
     assert (taker["From"], taker["To"]) == (giver["To"], giver["From"]) == (names[2], names[3])
     assert giver["With"] == taker["title"]
     assert (replicated["Moved"], replicated["Predicted gain"]) == ("2.1 GB", "+1.2 points")
-    assert taker["Realised gain"] == "–"
+    assert taker["Gain in hindsight (field)"] == "–"
     assert action_layers(run.sites, pd.DataFrame(), names) == []
 
 
@@ -103,6 +110,24 @@ def test_all_epochs_share_one_scale(run: Results, town: City, make: object) -> N
     assert layers[0].description["styles"] == layers[1].description["styles"]
     colours = [style["fillColor"] for style in layers[0].description["styles"]]
     assert colours == layers[0].description["legends"][0]["colours"]
+
+
+def test_larger_cells_of_demand_keep_every_request_in_its_place(run: Results) -> None:
+    cells = run.tables["cells"]
+    large = demand_on_larger_cells(cells, 50.0, 2)
+    for epoch, rows in cells.groupby("epoch"):
+        mine = large[large.epoch == epoch]
+        assert (mine.demand_per_km2_s * 100**2).sum() == pytest.approx((rows.demand_per_km2_s * 50**2).sum())
+        corner = np.array([rows.x_m.min(), rows.y_m.min()]) - 25.0
+        number = (mine[["x_m", "y_m"]].to_numpy() - corner) / 100.0
+        np.testing.assert_allclose(number % 1.0, 0.5)
+        one = mine.iloc[len(mine) // 2]
+        near = (abs(rows.x_m - one.x_m) < 50) & (abs(rows.y_m - one.y_m) < 50)
+        assert one.demand_per_km2_s == pytest.approx(rows.demand_per_km2_s[near].sum() / 4)
+    same = demand_on_larger_cells(cells, 50.0, 1)
+    order = ["epoch", "x_m", "y_m"]
+    whole = cells[[*order, "demand_per_km2_s"]].sort_values(order, ignore_index=True)
+    pd.testing.assert_frame_equal(same, whole)
 
 
 def test_hot_places_are_the_cells_below_the_reliability(run: Results, town: City) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geoedge.city import City
@@ -38,6 +38,7 @@ def test_pieces_are_joined_into_long_lines(town: City) -> None:
     assert len(streets) + len(roads) <= 40
 
 
+@settings(deadline=None)
 @given(st.integers(0, 200))
 def test_unsmoothed_areas_are_exactly_the_cells(seed: int) -> None:
     index = classes(seed)
@@ -47,6 +48,7 @@ def test_unsmoothed_areas_are_exactly_the_cells(seed: int) -> None:
         assert shapely.union_all(squares).symmetric_difference(area).area == pytest.approx(0, abs=1e-3)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 200), st.sampled_from([25.0, 50.0, 100.0]))
 def test_smoothed_areas_neither_overlap_nor_leave_gaps(seed: int, tolerance: float) -> None:
     index = np.maximum(classes(seed), 0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from geoedge.serving.advertising import Advert
 from geoedge.serving.events import ServingEngine
-from geoedge.serving.records import STATUS, Requests
+from geoedge.serving.records import ENGINE_STATUS, Requests
 
 
 def world(seed=0, m=4000, n=20, **options):
@@ -116,7 +116,7 @@ def test_times_are_consistent():
     assert (r.wait_s >= 0).all()
     assert (r.started_s <= r.first_token_s + 1e-9).all()
     assert (r.first_token_s <= r.finished_s + 1e-9).all()
-    assert set(np.unique(r.status)) == {STATUS.index("served")}
+    assert set(np.unique(r.engine_status)) == {ENGINE_STATUS.index("served")}
 
 
 def test_radio_delay_may_leave_arrivals_alone():
@@ -169,12 +169,27 @@ def test_hits_are_what_the_site_holds_at_the_start():
     np.testing.assert_allclose(r.started_s, [0.0, 3.0, 5.25])
 
 
+def test_a_new_mixture_mean_holds_for_who_waits_and_leaves_the_running_mean():
+    options = {"delay_coefficient": 0.28, "delay_exponent": 2.0}
+    engine = ServingEngine([[0.0, 0.0]], 0, 1, [[1.0]], [2.0], law="exponential_mixture", **options)
+    engine.run(at_origin(0.0, 0.0, 0.0, 0.0), 1.0, Advert("state", telemetry_period_s=0.0))
+    assert engine.advertised_wait_s == pytest.approx(4 * 3.0)
+    engine.set_mixture_mean(5.0)
+    assert engine.advertised_wait_s == pytest.approx(4 * 3.0)
+    engine.run(Requests.none(), 30.0)
+    np.testing.assert_allclose(engine.records().started_s, [0.0, 3.0, 8.0, 13.0])
+    other = one_site(1)
+    other.set_mixture_mean(5.0)
+    other.run(at_origin(0.0, 0.0), 10.0)
+    np.testing.assert_allclose(other.records().started_s, [0.0, 3.0])
+
+
 def test_statuses():
     engine = one_site(1)
     far = Requests(np.array([0.0, 0.1, 0.2]), np.array([0.0, 0.0, 9.0]), np.zeros(3), np.zeros(3), np.ones(3))
     engine.run(far, 1.0)
     r = engine.records()
-    assert [STATUS[code] for code in r.status] == ["served", "waiting", "in_flight"]
+    assert [ENGINE_STATUS[code] for code in r.engine_status] == ["served", "waiting", "in_flight"]
     assert np.isnan(r.ttft_s).tolist() == [False, True, True]
     assert r.counts() == {"served": 1, "waiting": 1, "in_flight": 1, "rejected": 0}
 
@@ -250,6 +265,8 @@ def test_telemetry_goes_on_from_stretch_to_stretch():
         (lambda e, r: e.run(r, 1e9, Advert(wait_s=np.inf)), "open"),
         (lambda e, r: e.run(r, 1e9, Advert("state", wait_s=np.inf)), "wait_s"),
         (lambda e, r: e.run(r, 1e9, Advert(wait_s=np.zeros(3))), "wait_s"),
+        (lambda e, r: e.set_mixture_mean([1.0, 2.0]), "mean_occupancy"),
+        (lambda e, r: e.set_mixture_mean(-1.0), "mean_occupancy"),
         (lambda e, r: e.reconfigure(20), "site"),
         (lambda e, r: e.reconfigure(0, concurrency=0), "concurrency"),
         (lambda e, r: e.reconfigure(0, prefill_row=[1.0]), "prefill_row"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import geopandas
@@ -170,6 +171,45 @@ def test_any_geometry_in_any_crs(tmp_path, suffix):
     assert sites.report["dropped"]["missing"] == 1
 
 
+def test_no_crs_is_taken_for_degrees_and_said(tmp_path):
+    for name, place in (("degrees", lonlat(100, 0)), ("metres", at(100, 0))):
+        frame = geopandas.GeoDataFrame({"name": ["a"]}, geometry=[shapely.Point(*place)])
+        with pytest.warns(UserWarning, match="'crs' was not provided"):
+            frame.to_file(tmp_path / f"{name}.gpkg")
+    sites = read_sites(tmp_path / "degrees.gpkg", city())
+    np.testing.assert_allclose(sites.xy[0] - CENTRE, [100, 0], atol=0.1)
+    assert sites.report["notes"] == ["the file states no CRS; WGS 84 degrees assumed"]
+    with pytest.raises(CityError, match=r"1 out_of_range; check lon/lat; the file states no CRS; WGS 84"):
+        read_sites(tmp_path / "metres.gpkg", city())
+
+
+def test_what_is_wrong_with_geometry_is_said_and_what_is_harmless_is_not(tmp_path):
+    (a, b), (c, d) = lonlat(0, 0), lonlat(100, 100)
+    shapes = [
+        {"type": "Polygon", "coordinates": [[[a, b], [c, d], [c, b], [a, d], [a, b]]]},
+        {"type": "Point", "coordinates": [a, b, 1, 2]},
+        {"type": "Nonsense"},
+    ]
+    rows = [{"type": "Feature", "id": 1, "properties": {}, "geometry": shape} for shape in shapes]
+    text = json.dumps({"type": "FeatureCollection", "features": rows})
+    sites = read_sites(write(tmp_path / "s.geojson", text), city())
+    assert len(sites) == 2
+    assert sites.report["dropped"]["missing"] == 1
+    assert sites.report["notes"] == [
+        "Unsupported geometry type detected. Feature gets NULL geometry assigned.",
+        "geometry not valid in rows: 1; check where these sites are",
+    ]
+
+
+def test_a_crs_without_a_place_on_earth_is_one_clear_line(tmp_path):
+    crs = 'ENGCRS["shop floor",EDATUM["y"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
+    path = tmp_path / "s.gpkg"
+    geopandas.GeoDataFrame(geometry=[shapely.Point(1, 2)], crs=crs).to_file(path)
+    with pytest.raises(CityError, match="cannot be turned into degrees; save the file in WGS 84") as caught:
+        read_sites(path, city())
+    assert "\n" not in str(caught.value)
+
+
 def test_stated_profiles_are_kept_and_such_sites_not_merged(tmp_path):
     lines = ["lon,lat,profile"] + [
         f"{x},{y},{p}" for (x, y), p in zip([lonlat(0, 0), lonlat(5, 0)], "01", strict=True)
@@ -201,6 +241,23 @@ def test_make_layout_takes_what_the_scenario_says(tmp_path):
     assert len(make_layout(city(), config(str(path)), share, 7)) == 1
     with pytest.raises(CityError, match=r"`sites.density_per_km2` must be given"):
         make_layout(city(), config("poisson"), share, 7)
+
+
+def test_without_probabilities_profiles_are_not_placed_and_the_report_says_so(tmp_path):
+    for sites in (config("hosts"), config("poisson", 5.0)):
+        found = make_layout(city(HOSTS), sites, rng=7)
+        assert found.profile.max() == 0
+        assert found.report["profiles_placed"] is False
+        placed = make_layout(city(HOSTS), sites, (1.0,), rng=7)
+        assert placed.report["profiles_placed"] is True
+        np.testing.assert_array_equal(found.xy, placed.xy)
+        assert found.with_profile(np.ones(len(found))).report["profiles_placed"] is True
+        assert found.report["profiles_placed"] is False
+    lon, lat = lonlat(0, 0)
+    stated = write(tmp_path / "s.csv", f"lon,lat,profile\n{lon},{lat},1")
+    found = make_layout(city(), config(str(stated)), rng=7)
+    assert found.report["profiles_placed"] is True
+    assert found.profile.tolist() == [1]
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("monaco", 40, 55), ("neubrandenburg", 20, 35)])

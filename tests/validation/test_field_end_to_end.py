@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from geoedge.field import FieldAnswer, FieldProblem, Geometry, solve_field, uniform_torus_demand
+from geoedge.city.demand import uniform_torus_demand
+from geoedge.field import FieldAnswer, FieldProblem, Geometry, solve_field
 from geoedge.sites import poisson_layout
 from geoedge.theory import TieredNetwork, solve
 

@@ -1,0 +1,69 @@
+"""Answers side by side: intervals by hand, one column a list of replications."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geoedge.compare import compare, control_epochs, control_table, interval, variants
+from geoedge.errors import GeoEdgeError
+from geoedge.scenario import load_scenario
+from geoedge.study import field_answers, theory_answers
+from geoedge.sweep import Replication
+
+
+def test_the_interval_of_three_numbers_is_students() -> None:
+    mean, low, high = interval([1.0, 2.0, 3.0])
+    assert (mean, high - mean) == (
+        2.0,
+        pytest.approx(4.302652729911275 / np.sqrt(3.0)),
+    )  # t of 2 degrees, 97.5 %
+    assert mean - low == pytest.approx(high - mean)
+
+
+def test_one_run_has_no_interval() -> None:
+    assert np.isnan(interval([1.0])[1:]).all()
+
+
+def test_theory_and_field_side_by_side(small_study) -> None:
+    theory, field = theory_answers(small_study), field_answers(small_study)
+    names = small_study.workload.profile_names
+    table = compare(theory, field, ttft_target_s=0.8, profile_names=names)
+    assert list(table.wide.columns) == ["theory (PPP)", "field (map)"]
+    assert table.wide.loc["coverage", "field (map)"] == field.ttft_coverage(0.8)
+    assert table.wide.loc[[f"share:{name}" for name in names]].sum().to_numpy() == pytest.approx(1.0)
+    assert "TTFT coverage [–]" in repr(table)
+    with pytest.raises(GeoEdgeError, match="must be given"):
+        compare(theory, field)
+
+
+def test_every_variant_differs_and_the_last_is_the_scenario_itself() -> None:
+    scenario = load_scenario("monaco")
+    assert list(variants(scenario)) == ["simulation: equilibrium", "simulation: state", "with controller"]
+    assert variants(scenario)["with controller"] == {}
+    still = scenario.override({"control.controller": "none", "routing.advertise": "measured"})
+    assert list(variants(still)) == ["simulation: equilibrium", "simulation: state", "simulation: measured"]
+    near = scenario.override({"routing.policy": "nearest"})
+    assert list(variants(near)) == ["simulation", "with controller"]
+
+
+def replication(coverage: list[float], moved: list[tuple[int, float, float]]) -> Replication:
+    epochs = pd.DataFrame({"epoch": [0, 1], "start_s": [0.0, 900.0], "coverage": coverage})
+    actions = pd.DataFrame(moved, columns=["epoch", "bytes_moved", "predicted_gain"])
+    return Replication(0, 0, 1, {"coverage": float(np.mean(coverage))}, epochs, actions, [])
+
+
+def test_gains_are_paired_and_summed_over_moves() -> None:
+    still = [replication([0.5, 0.4], []), replication([0.6, 0.5], [])]
+    steered = [
+        replication([0.5, 0.5], [(0, 1e9, 0.02), (1, 1e9, 0.01)]),
+        replication([0.6, 0.6], [(0, 3e9, 0.04)]),
+    ]
+    table = control_epochs(still, steered)
+    assert list(table["moves"]) == [1.0, 0.5]
+    assert list(table["bytes_moved"]) == [2e9, 0.5e9]
+    assert list(table["predicted_gain"]) == pytest.approx([0.03, 0.035])
+    assert list(table["change"]) == pytest.approx([0.0, 0.1])
+    assert table["high"].to_numpy() == pytest.approx(table["change"].to_numpy())  # both pairs agree
+    assert control_table(still, steered)["change"][0] == pytest.approx(0.05)

@@ -258,8 +258,7 @@ def main() -> None:
         raise KeyboardInterrupt
 
     # a compiled kernel or a worker process turns an interrupt into an error of its own; the list tells
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         app()
     except GeoEdgeError as error:
@@ -271,8 +270,16 @@ def main() -> None:
         print("geoedge: interrupted", file=sys.stderr)
         raise SystemExit(128 + caught[0]) from None
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)  # too late to interrupt anything
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def script() -> None:
+    """Run the command line as a program of its own."""
+    try:
+        main()
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; nothing is left to interrupt
 
 
 def _printable(text: str) -> str:

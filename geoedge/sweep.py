@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import pickle
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from geoedge.errors import ScenarioError
 from geoedge.streams import stream
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from geoedge.sites import Layout
     from geoedge.study import Study
 
-__all__ = ["Replication", "replicate", "replication_seed", "sweep"]
+__all__ = ["Replication", "in_processes", "replicate", "replication_seed", "sweep"]
 
+T = TypeVar("T")
 MOST_SEED = 2**62
 _PREPARED = ("city", "sites", "workload", "hardware", "demand", "mobility", "simulation", "radio", "seed")
 """What a study is made from; a scenario that differs in it needs another one."""
@@ -214,7 +216,7 @@ def _run_all(
     keep: frozenset[int],
     progress: Callable[[int, int], None] | None,
 ) -> list[list[Replication]]:
-    from joblib import Parallel, cpu_count, delayed
+    from joblib import cpu_count
 
     if replications < 1 or not studies or (workers is not None and workers < 1):
         msg = (
@@ -229,7 +231,7 @@ def _run_all(
     ]
     workers = min(len(tasks), cpu_count() if workers is None else workers)
     done: list[Replication] = []
-    for run in _outcomes(studies, tasks, workers, Parallel, delayed):
+    for run in _outcomes(studies, tasks, workers):
         done.append(run)
         if progress is not None:
             progress(len(done), len(tasks))
@@ -237,11 +239,7 @@ def _run_all(
 
 
 def _outcomes(
-    studies: Sequence[Study],
-    tasks: Sequence[tuple[int, int, int, bool]],
-    workers: int,
-    parallel: Any,
-    delayed: Any,
+    studies: Sequence[Study], tasks: Sequence[tuple[int, int, int, bool]], workers: int
 ) -> Iterator[Replication]:
     """Yield the runs in order of their tasks, in this process or in others."""
     if workers <= 1:
@@ -252,8 +250,28 @@ def _outcomes(
         path = Path(folder) / "studies.pickle"
         # one file, not an argument of every task: a study holds the map and the routes
         path.write_bytes(pickle.dumps(list(studies), protocol=5))
-        yield from parallel(n_jobs=workers, return_as="generator", batch_size=1)(
-            delayed(_run_stored)(str(path), *task) for task in tasks
+        yield from in_processes(_run_stored, [(str(path), *task) for task in tasks], workers)
+
+
+def in_processes(function: Callable[..., T], calls: Sequence[tuple[Any, ...]], workers: int) -> Iterator[T]:
+    """Call a function with each of these arguments, in other processes, and yield the results in order.
+
+    Parameters
+    ----------
+    function
+        A function of a module.
+    calls
+        Its arguments.
+    workers
+        Processes; 1 for this one.
+    """
+    from joblib import Parallel, delayed
+
+    with warnings.catch_warnings():
+        # a worker that has grown is replaced between two calls, and none is lost
+        warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
+        yield from Parallel(n_jobs=workers, return_as="generator", batch_size=1)(
+            delayed(function)(*each) for each in calls
         )
 
 

@@ -206,7 +206,7 @@ def test_an_interrupted_run_leaves_no_folder(tmp_path, after_s) -> None:
         [
             sys.executable,
             "-c",
-            "from geoedge.cli import main; main()",
+            "from geoedge.cli import script; script()",
             "run",
             "monaco",
             "-o",

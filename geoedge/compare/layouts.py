@@ -60,7 +60,9 @@ def layout_table(
         If `layouts` is negative or `workers` below 1.
     """
     import pandas as pd
-    from joblib import Parallel, cpu_count, delayed
+    from joblib import cpu_count
+
+    from geoedge.sweep import in_processes
 
     if layouts < 0 or (workers is not None and workers < 1):
         msg = f"`layouts` = {layouts} must be at least 0 and `workers` = {workers} at least 1"
@@ -69,9 +71,7 @@ def layout_table(
     workers = cpu_count() if workers is None else workers
     parts = [tasks[k : k + LAYOUTS_A_TASK] for k in range(0, len(tasks), LAYOUTS_A_TASK)]
     rows: list[dict[str, Any]] = []
-    for part in Parallel(n_jobs=workers, return_as="generator")(
-        delayed(_layout_rows)(study, p) for p in parts
-    ):
+    for part in in_processes(_layout_rows, [(study, each) for each in parts], workers):
         rows += part
         if progress is not None:
             progress(len(rows), len(tasks))

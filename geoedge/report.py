@@ -75,6 +75,7 @@ def print_run(results: Results, folder: Path, console: Console | None = None) ->
     for line in meta.get("findings", ()):
         console.print(Text(f"• {plain_text(line, 1000)}"))
     console.print()
+    folder = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     console.print(Text(f"run  {folder}"))
     if (folder / "map.html").is_file():
         console.print(Text(f"map  {folder / 'map.html'}"))

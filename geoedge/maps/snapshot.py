@@ -205,7 +205,7 @@ def _hottest(axes: Axes, state: pd.DataFrame) -> None:
         )
 
 
-LINE_LENGTH = 118
+LINE_LENGTH = 160
 """Characters of a line under the title at its full size; a longer one is set smaller."""
 
 

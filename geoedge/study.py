@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
+    "PREPARED_FROM",
     "Study",
     "field_answers",
     "field_inputs",
@@ -42,6 +43,18 @@ __all__ = [
 ]
 
 HOUR_S = 3600.0
+PREPARED_FROM = (
+    "seed",
+    "city",
+    "sites",
+    "workload",
+    "hardware",
+    "demand",
+    "mobility",
+    "simulation",
+    "radio",
+)
+"""What a study is made from; a scenario that differs in it needs another one."""
 A = TypeVar("A", bound=Answer)
 PolicyName = Literal["load_aware", "prefix_only", "nearest"]
 
@@ -110,17 +123,7 @@ class Study:
         ScenarioError
             If it differs in what city, sites, workload, mobility or demand were made from.
         """
-        for section in (
-            "seed",
-            "city",
-            "sites",
-            "workload",
-            "hardware",
-            "demand",
-            "mobility",
-            "simulation",
-            "radio",
-        ):
+        for section in PREPARED_FROM:
             if getattr(scenario, section) != getattr(self.scenario, section):
                 msg = f"[{section}] differs from the prepared study; call `prepare` on the new scenario"
                 raise ScenarioError(msg)

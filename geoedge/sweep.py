@@ -32,8 +32,6 @@ __all__ = ["Replication", "in_processes", "replicate", "replication_seed", "swee
 
 T = TypeVar("T")
 MOST_SEED = 2**62
-_PREPARED = ("city", "sites", "workload", "hardware", "demand", "mobility", "simulation", "radio", "seed")
-"""What a study is made from; a scenario that differs in it needs another one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,14 +191,14 @@ def _studies(
     scenario: Scenario, points: Sequence[Mapping[str, Any]], city: City | None, layout: Layout | None
 ) -> Iterator[Study]:
     """Yield a study for each point, prepared anew only where the point asks for it."""
-    from geoedge.study import prepare
+    from geoedge.study import PREPARED_FROM, prepare
 
     last: Study | None = None
     for point in points:
         changed = scenario.override(point)
         if last is None:
             last = prepare(changed, city=city, layout=layout)
-        elif any(getattr(changed, part) != getattr(last.scenario, part) for part in _PREPARED):
+        elif any(getattr(changed, part) != getattr(last.scenario, part) for part in PREPARED_FROM):
             known = last.city if changed.city == last.scenario.city else city
             last = prepare(changed, city=known, layout=layout)
         else:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from geoedge.compare import Comparison, compare, run, staleness_curve
     from geoedge.errors import GeoEdgeError
     from geoedge.maps import city_map
+    from geoedge.planning import Plan, plan, prediction
     from geoedge.results import Results
     from geoedge.scenario import Scenario, load_scenario
     from geoedge.simulation import EdgeCity
@@ -31,6 +32,7 @@ _HOMES = {
     "EdgeCity": "simulation",
     "GeoEdgeError": "errors",
     "Layout": "sites",
+    "Plan": "planning",
     "Results": "results",
     "Scenario": "scenario",
     "Study": "study",
@@ -40,6 +42,8 @@ _HOMES = {
     "load_city": "city",
     "load_scenario": "scenario",
     "make_layout": "sites",
+    "plan": "planning",
+    "prediction": "planning",
     "prepare": "study",
     "run": "compare",
     "solve": "study",
@@ -55,6 +59,7 @@ __all__ = [
     "EdgeCity",
     "GeoEdgeError",
     "Layout",
+    "Plan",
     "Results",
     "Scenario",
     "Study",
@@ -64,6 +69,8 @@ __all__ = [
     "load_city",
     "load_scenario",
     "make_layout",
+    "plan",
+    "prediction",
     "prepare",
     "run",
     "solve",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sys
 from contextlib import contextmanager
@@ -75,7 +76,7 @@ def run(
     if as_json:
         print(json.dumps(_json_summary(results, written), indent=1))
         return
-    from geoedge.report import print_run
+    from geoedge.report.run import print_run
 
     print_run(results, written)
 
@@ -87,25 +88,74 @@ def solve(
     settings: Setting = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask Poisson theory alone."""
-    from geoedge.answers import answer_metrics
+    """Ask Poisson theory alone: metrics, laws of load, tiers, capacity."""
+    from geoedge.answers import WindowedAnswer
+    from geoedge.planning.predict import prediction
     from geoedge.study import solve as solve_theory
 
     study = _scenario(scenario, settings, {"routing.policy": policy})
     names = [profile.name for profile in study.workload.profiles]
-    metrics = answer_metrics(solve_theory(study), study.target.ttft_target_s, names)
+    answer = solve_theory(study)
+    found = prediction(answer, study.target.ttft_target_s, names)
     if as_json:
-        print(json.dumps(metrics, indent=1))
+        print(json.dumps(_plain(found), indent=1))
         return
-    from geoedge.report import print_metrics
+    from geoedge.report.theory import print_prediction
 
-    print_metrics(metrics, study.title, study.target.ttft_target_s)
+    epochs = int((answer.weights > 0).sum()) if isinstance(answer, WindowedAnswer) else 1
+    print_prediction(found, study.title, study.target.ttft_target_s, epochs)
+
+
+@app.command()
+def plan(
+    scenario: ScenarioArgument,
+    method: Annotated[str, typer.Option(help="slsqp, grid, cobyqa or spsa")] = "slsqp",
+    law: Annotated[str, typer.Option(help="law of load: mean_field, per_tier or per_site")] = "mean_field",
+    policy: Annotated[str | None, typer.Option(help="load_aware, prefix_only or nearest")] = None,
+    target: Annotated[float | None, typer.Option(help="TTFT target [s]")] = None,
+    reliability: Annotated[float | None, typer.Option(help="share of requests to be in time")] = None,
+    memory_budget: Annotated[
+        int | None, typer.Option(help="mean memory of a site's caches [B]; the present mix's by default")
+    ] = None,
+    fallback_floor: Annotated[float | None, typer.Option(help="least share of the fallback profile")] = None,
+    deep_cap: Annotated[float | None, typer.Option(help="largest share of one deep profile")] = None,
+    loads: Annotated[
+        str | None, typer.Option(metavar="F,F,…", help="demands of the robust mix, over the present one")
+    ] = None,
+    criterion: Annotated[str, typer.Option(help="of the robust mix: regret, mean or worst")] = "regret",
+    seed: Seed = None,
+    settings: Setting = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the best mix of cache profiles, the sites needed, and what matters most, by theory."""
+    from geoedge.planning import plan as make_plan
+
+    changes = {
+        "routing.policy": policy,
+        "target.ttft_target_s": target,
+        "target.reliability": reliability,
+        "plan.memory_budget_bytes": memory_budget,
+        "plan.load_factors": _factors(loads),
+        "control.fallback_floor": fallback_floor,
+        "control.deep_cap": deep_cap,
+        "seed": seed,
+    }
+    study = _scenario(scenario, settings, changes)
+    with _progress(quiet or as_json) as report:
+        found = make_plan(study, method=method, law=law, criterion=criterion, progress=report)  # type: ignore[arg-type]
+    if as_json:
+        print(json.dumps(_plain(found.to_dict()), indent=1))
+        return
+    from geoedge.report.theory import print_plan
+
+    print_plan(found, study.title)
 
 
 @app.command()
 def check(scenario: ScenarioArgument, settings: Setting = None) -> None:
     """Check a scenario and say what it holds."""
-    from geoedge.report import print_scenario
+    from geoedge.report.given import print_scenario
 
     print_scenario(_scenario(scenario, settings, {}))
 
@@ -138,7 +188,7 @@ def compare(
     if as_json:
         print(json.dumps(_json_summary(results, run_folder), indent=1))
         return
-    from geoedge.report import print_run
+    from geoedge.report.run import print_run
 
     print_run(results, run_folder)
 
@@ -150,7 +200,7 @@ def city_info(
 ) -> None:
     """Say what a map holds, what was imputed and what was dropped."""
     from geoedge.city import load_city
-    from geoedge.report import print_city
+    from geoedge.report.given import print_city
 
     city = load_city(source)
     if as_json:
@@ -191,6 +241,25 @@ def _scenario(name: str, settings: list[str] | None, changes: dict[str, Any]) ->
         given[key.strip()] = _literal(value.strip())
     scenario = load_scenario(name)
     return scenario.override(given) if given else scenario
+
+
+def _factors(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        msg = f"--loads {text!r}: must be numbers > 0 with commas between, for example 0.5,1,1.5"
+        raise GeoEdgeError(msg) from None
+
+
+def _plain(value: Any) -> Any:
+    """Return values that JSON knows: infinite and undefined numbers as null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def _literal(text: str) -> Any:

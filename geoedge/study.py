@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from geoedge.field import FieldAnswer, FieldProblem
     from geoedge.scenario import Scenario
     from geoedge.sites import Layout
-    from geoedge.theory import TheoryAnswer, TieredNetwork
+    from geoedge.theory import QueueOfMix, TheoryAnswer, TieredNetwork, WaitModel
     from geoedge.workload import Workload
 
     Floats = NDArray[np.float64]
@@ -37,8 +37,10 @@ __all__ = [
     "poisson_network",
     "prepare",
     "request_rates",
+    "service_queue",
     "solve",
     "solve_field",
+    "stated_network",
     "theory_answers",
 ]
 
@@ -147,6 +149,14 @@ def request_rates(scenario: Scenario, workload: Workload) -> RequestRates:
         msg = "demand.request_rate_per_user_s is missing: a study on a city needs the users and the rate of each"
         raise ScenarioError(msg)
     return RequestRates(rate * workload.type_probability, workload.place_weight, workload.hour_weight)
+
+
+def service_queue(scenario: Scenario) -> WaitModel | QueueOfMix:
+    """Return the queue that theory and field assume at the sites."""
+    from geoedge.theory import ErlangC, queue_for
+
+    service = scenario.service
+    return ErlangC() if service.queue == "erlang_c" else queue_for(service.law, service.scv)
 
 
 def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | None = None) -> Study:
@@ -329,7 +339,8 @@ def theory_answers(
 
     chosen = policy or study.scenario.routing.policy
     networks = [poisson_network(study, demand, area_km2=area_km2) for demand in study.demand]
-    answers = [solve_network(network, policy=chosen) for network in networks]
+    queue = service_queue(study.scenario)
+    answers = [solve_network(network, policy=chosen, queue=queue) for network in networks]
     return _windowed(study, answers, range(len(answers)))
 
 
@@ -362,6 +373,7 @@ def field_answers(
                 policy=policy or routing.policy,
                 scope=routing.scope,
                 waits=last.advertised_wait if last else None,
+                queue=service_queue(study.scenario),
                 tolerance=tolerance,
             )
         )
@@ -396,7 +408,25 @@ def solve(
     from geoedge.theory import solve as solve_network
     from geoedge.workload import build_workload
 
-    workload = build_workload(scenario.workload, scenario.hardware)
+    network = stated_network(scenario, build_workload(scenario.workload, scenario.hardware))
+    return solve_network(network, policy=policy or scenario.routing.policy, queue=service_queue(scenario))
+
+
+def stated_network(scenario: Scenario, workload: Workload) -> TieredNetwork:
+    """Return the Poisson network of a scenario that states its densities and has no city.
+
+    Parameters
+    ----------
+    scenario
+        A scenario without a city.
+    workload
+        Its workload.
+
+    Raises
+    ------
+    ScenarioError
+        If a density is missing.
+    """
     density, intensity = scenario.sites.density_per_km2, scenario.demand.request_intensity_per_km2_s
     if density is None or intensity is None:
         msg = (
@@ -404,14 +434,13 @@ def solve(
             "add them, or a [city]"
         )
         raise ScenarioError(msg)
-    network = _network(
+    return _network(
         scenario,
         workload,
         tier_density=density * workload.placement_probability,
         mix=workload.type_probability,
         intensity=intensity,
     )
-    return solve_network(network, policy=policy or scenario.routing.policy)
 
 
 def solve_field(

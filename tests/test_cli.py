@@ -132,6 +132,148 @@ def test_theory_alone_in_json(capsys, monkeypatch) -> None:
     assert json.loads(out)["coverage"] == pytest.approx(0.6899125, abs=1e-6)
 
 
+def paper(folder: Path, *changes: tuple[str, str]) -> str:
+    """Return the path of the paper's scenario with some pieces of text replaced."""
+    text = data_path("scenarios", "paper.toml").read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_theory_tells_tiers_and_capacity(capsys, monkeypatch) -> None:
+    found = json.loads(call(capsys, monkeypatch, "solve", "paper", "--json")[1])
+    tiers, room = found["tiers"], found["capacity"]
+    assert [row["profile"] for row in tiers] == ["fallback", "shallow", "deep"]
+    assert sum(row["share"] for row in tiers) == pytest.approx(1.0)
+    assert room["sufficient_intensity"] < room["critical_intensity"] <= room["necessary_intensity"]
+    assert room["margin"] == pytest.approx(room["critical_intensity"] / 3.0 - 1.0)
+    assert room["residual_utilization"] < 1e-9
+    laws = found["laws"]
+    assert laws["mean_field"][1] == pytest.approx(found["coverage"])
+    assert all(low <= high for low, high in zip(laws["mean_field"], laws["queue_free"], strict=True))
+    code, out, _ = call(capsys, monkeypatch, "solve", "paper")
+    assert code == 0
+    for words in ("utilisation", "mean wait s", "some tier is full from", "Newton steps", "nobody waits"):
+        assert words in out
+
+
+@pytest.mark.parametrize(
+    ("policy", "blamed"), [("load_aware", ["fallback", "shallow", "deep"]), ("prefix_only", ["deep"])]
+)
+def test_beyond_capacity_the_tiers_are_named(capsys, monkeypatch, policy, blamed) -> None:
+    load = 20.0 if policy == "load_aware" else 4.0
+    words = ["solve", "paper", "--policy", policy, "--set", f"demand.request_intensity_per_km2_s={load}"]
+    room = json.loads(call(capsys, monkeypatch, *words, "--json")[1])["capacity"]
+    assert not room["stable"]
+    assert room["overloaded"] == blamed
+    assert room["critical_intensity"] < load
+    code, out, _ = call(capsys, monkeypatch, *words)
+    assert code == 0
+    assert "UNSTABLE" in out
+    assert f"overloaded: {', '.join(blamed)}" in out
+
+
+PLAN = ["plan", "paper", "-q", "--fallback-floor", "0.1", "--deep-cap", "0.25", "--loads", "0.5,1.5"]
+
+
+def test_a_plan_in_json(capsys, monkeypatch) -> None:
+    code, out, err = call(capsys, monkeypatch, *PLAN, "--reliability", "0.8", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    best = found["best"]
+    assert best["placement_probability"]["deep"] == pytest.approx(0.25, abs=1e-6)
+    assert best["coverage"] > found["present"]["coverage"] == pytest.approx(0.6899125, abs=1e-6)
+    assert best["memory_bytes"] <= found["present"]["memory_bytes"] * (1 + 1e-9)
+    assert "cap of deep (0.25)" in best["binding"]
+    assert found["density"]["needed_with_present_mix_per_km2"] == pytest.approx(1.72634818, abs=1e-7)
+    assert found["density"]["needed_with_best_mix_per_km2"] < 1.7263
+    assert found["robust"]["load_factor"] == [0.5, 1.5]
+    assert min(found["robust"]["regret"]) > -1e-6
+    strength = [abs(row["elasticity"]) for row in found["sensitivities"]]
+    assert strength == sorted(strength, reverse=True)
+    assert {"site_density", "sites of deep", "prefill_linear_s", "decode_time_s"} <= {
+        row["parameter"] for row in found["sensitivities"]
+    }
+
+
+def test_a_plan_in_words(capsys, monkeypatch) -> None:
+    code, out, _ = call(capsys, monkeypatch, *PLAN, "--method", "grid", "--target", "1.0")
+    assert code == 0
+    for words in (
+        "TTFT target 1 s",
+        "beyond the limits",
+        "floor of fallback (0.1)",
+        "needed with the best mix",
+        "× 1.5",
+        "elasticity",
+    ):
+        assert words in out
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["--method", "annealing"], "slsqp, grid, cobyqa, spsa"),
+        (["--law", "exact"], "mean_field, per_tier, per_site"),
+        (["--criterion", "median"], "mean, worst, regret"),
+        (["--loads", "1,two"], "--loads"),
+        (["--loads", "1,-2"], "plan.load_factors"),
+        (["--target", "nan"], "target.ttft_target_s"),
+        (["--reliability", "1.0"], "target.reliability"),
+        (["--memory-budget", "-5"], "plan.memory_budget_bytes"),
+        (["--deep-cap", "1.5"], "control.deep_cap"),
+        (
+            [
+                "--memory-budget",
+                "1000",
+                "--set",
+                "control.fallback_floor=0.0",
+                "--set",
+                "workload.profiles.shallow.prefixes=[]",
+            ],
+            "stores no prefixes",
+        ),
+    ],
+)
+def test_a_plan_that_cannot_be_made_is_one_line(capsys, monkeypatch, words, names) -> None:
+    assert names in refused(capsys, monkeypatch, "plan", "paper", "-q", *words)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        ("type_probability = 0.4", "type_probability = 0.5", "type_probability"),
+        ("placement_probability = 0.45", "placement_probability = 0.5", "placement_probability"),
+        ("placement_probability = 0.45", "placement_probability = -0.45", "placement_probability"),
+        ("delay_coefficient = 0.28", "delay_coefficient = nan", "radio.delay_coefficient"),
+        ("delay_coefficient = 0.28", "delay_coefficient = -1.0", "radio.delay_coefficient"),
+        (
+            "request_intensity_per_km2_s = 3.0",
+            "request_intensity_per_km2_s = inf",
+            "request_intensity_per_km2_s",
+        ),
+        ("prompt_tokens = 1024", "prompt_tokens = 1000", "the prompt is shorter than its prefix"),
+        ("density_per_km2 = 1.2", "density_per_km2 = 0.0", "density_per_km2"),
+        ("prefill_linear_s = 1.6e-4", "prefill_linear_s = -1.6e-4", "prefill_linear_s"),
+        ("persistent_bytes = 6442450944", "persistent_bytes = 9663676416", "leaves no memory for requests"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["solve", "plan"])
+def test_a_bad_number_is_one_line(capsys, monkeypatch, tmp_path, verb, old, new, names) -> None:
+    assert names in refused(capsys, monkeypatch, verb, paper(tmp_path, (old, new)))
+
+
+def test_a_scenario_without_any_profile_is_one_line(capsys, monkeypatch, tmp_path) -> None:
+    text = data_path("scenarios", "paper.toml").read_text(encoding="utf-8")
+    start, end = text.index("[[workload.profiles]]"), text.index("[[workload.requests]]")
+    path = tmp_path / "mine.toml"
+    path.write_text("workload.profiles = []\n" + text[:start] + text[end:], encoding="utf-8")
+    assert "workload.profiles" in refused(capsys, monkeypatch, "solve", str(path))
+
+
 def test_check_says_what_follows_for_memory(capsys, monkeypatch) -> None:
     code, out, _ = call(capsys, monkeypatch, "check", "monaco")
     assert code == 0
@@ -235,10 +377,29 @@ def test_help_and_the_package_load_nothing_heavy() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_theory_alone_loads_no_map_library() -> None:
-    code = (
-        "import sys; sys.argv = ['geoedge', 'solve', 'paper', '--json']; from geoedge.cli import main; main(); "
-        "heavy = {'osmnx', 'mesa', 'folium', 'geopandas'} & set(sys.modules); "
-        "sys.exit(str(sorted(heavy)) if heavy else 0)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+def alone(words: list[str], then: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, and a line of Python after it."""
+    code = f"""
+import sys, time
+from geoedge.cli import main
+sys.argv = ["geoedge", *{words!r}]
+try:
+    main()
+except SystemExit as stop:
+    assert not stop.code
+{then}
+"""
+    return subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("words", [["solve"], ["solve", "--json"], ["plan", "-q"]])
+def test_theory_alone_loads_no_map_library(words) -> None:
+    heavy = {"osmnx", "mesa", "folium", "geopandas", "pandas", "pyarrow", "shapely", "networkx", "rasterio"}
+    done = alone([words[0], "paper", *words[1:]], f"sys.exit(str(sorted({heavy!r} & set(sys.modules))))")
+    assert done.stderr == "[]\n"
+
+
+def test_theory_alone_is_quick() -> None:
+    # kernels are compiled by the first call; processor time, so that neighbours do not count
+    done = [alone(["solve", "paper"], "sys.exit(str(time.process_time()))") for _ in range(2)]
+    assert min(float(each.stderr) for each in done) < 3.0

@@ -99,7 +99,7 @@ def test_the_cities_state_the_default_gpu_in_full():
     for name in ("monaco", "neubrandenburg"):
         assert load_scenario(name).hardware == HardwareConfig()
         stated = tomllib.loads(data_path("scenarios", f"{name}.toml").read_text(encoding="utf-8"))["hardware"]
-        optional = {"decode_time_s", "runtime_bytes_per_request"}
+        optional = {"decode_time_s", "runtime_bytes_per_request", "prefill_table_tokens", "prefill_table_s"}
         assert set(stated) == set(HardwareConfig.model_fields) - optional
 
 
@@ -193,6 +193,9 @@ BAD_VALUES = {
     "routing.policy": ("neerest", 'one of "load_aware", "nearest", "prefix_only"'),
     "routing.advertise": ("live", '"equilibrium", "state", "measured"'),
     "service.radio_shifts_arrival": ("yes", "true or false"),
+    "service.law": ("normal", '"phase_type", "deterministic"'),
+    "service.scv": (0.0, "a number ≥ 0.02 and ≤ 25"),
+    "service.queue": ("mm1", 'one of "erlang_c", "service_law"'),
     "simulation.replications": (2.5, "an integer ≥ 1"),
     "simulation.start_hour": (24.0, "a number ≥ 3 and < 24 [h]"),
     "target.reliability": (1.0, "a number > 0 and < 1"),
@@ -360,6 +363,14 @@ DISAGREEMENTS = {
     "only warm-up": (
         {"simulation.warm_up_s": 10800.0},
         "simulation.warm_up_s = 10800: must be shorter than duration_s = 10800",
+    ),
+    "phase type without its scv": (
+        {"service.law": "phase_type"},
+        'service.scv is missing: law = "phase_type" is told by it; give the squared coefficient of variation',
+    ),
+    "scv of a law that has its own": (
+        {"service.law": "deterministic", "service.scv": 2.0},
+        'service.scv = 2: law = "deterministic" has a variance of its own; leave scv out',
     ),
     "fresh reports that come late": (
         {"routing.advertise": "state", "routing.telemetry_period_s": 0.0, "routing.telemetry_delay_s": 1.0},

@@ -15,8 +15,10 @@ from geoedge.study import (
     field_inputs,
     poisson_network,
     prepare,
+    service_queue,
     theory_answers,
 )
+from geoedge.theory import ErlangC
 
 
 class Exponential:
@@ -120,3 +122,21 @@ def test_theory_alone_needs_no_city() -> None:
     assert answer.ttft_coverage(0.8) == pytest.approx(0.6899125, abs=1e-6)  # the paper's baseline at load 3
     with pytest.raises(ScenarioError, match=r"no \[city\]"):
         prepare(load_scenario("paper"))
+
+
+def test_theory_and_field_assume_the_queue_that_the_scenario_says(small_study: Study) -> None:
+    own = small_study.with_scenario(
+        small_study.scenario.override({"service.law": "deterministic", "service.queue": "service_law"})
+    )
+    assert isinstance(service_queue(small_study.scenario), ErlangC)
+    for answers in (theory_answers, field_answers):
+        erlang, law = answers(small_study), answers(own)
+        assert law.stable
+        assert law.parts()["wait"] < 0.8 * erlang.parts()["wait"]  # nothing varies but the type
+    rough = own.scenario.override({"service.law": "phase_type", "service.scv": 4.0})
+    assert field_answers(own.with_scenario(rough)).parts()["wait"] > erlang.parts()["wait"]
+
+
+def test_the_queue_of_an_exponential_mixture_is_erlangs() -> None:
+    paper = load_scenario("paper")
+    assert isinstance(service_queue(paper.override({"service.queue": "service_law"})), ErlangC)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from geoedge.answers import WindowedAnswer
     from geoedge.field import FieldAnswer
     from geoedge.results import Results
+    from geoedge.scenario.sections import ServiceConfig
     from geoedge.study import Study
     from geoedge.sweep import Replication
     from geoedge.theory import TheoryAnswer
@@ -97,8 +98,17 @@ def _steps(asked: Asked) -> Iterator[str]:
         yield f"From Poisson theory to the map {_points(field - theory)}: where people and sites are."
     yield (
         f"From the field to the simulation {_points(simulated - field)}: prices follow a demand that moves on, people "
-        "come in crowds, service times are not exponential."
+        f"come in crowds{_service(asked.study.scenario.service)}."
     )
+
+
+def _service(service: ServiceConfig) -> str:
+    """Return what the field leaves out of service times."""
+    if service.law == "exponential_mixture":
+        return ""
+    if service.queue == "service_law":
+        return ", of service times the field knows mean and variance alone"
+    return ", service times are not exponential"
 
 
 def _land(asked: Asked) -> Iterator[str]:

@@ -111,7 +111,7 @@ def cell_table(study: Study, theory: WindowedAnswer[TheoryAnswer], results: Resu
     import pandas as pd
 
     from geoedge.field import evaluate
-    from geoedge.study import field_inputs
+    from geoedge.study import field_inputs, service_queue
 
     target, cell_m = study.scenario.target.ttft_target_s, study.scenario.demand.cell_m
     frames = []
@@ -122,6 +122,7 @@ def cell_table(study: Study, theory: WindowedAnswer[TheoryAnswer], results: Resu
             field_inputs(study, demand, rows["profile"].to_numpy()),
             rows["advertised_wait_s"].to_numpy(),
             policy=study.scenario.routing.policy,
+            queue=service_queue(study.scenario),
         )
         frames.append(
             pd.DataFrame(

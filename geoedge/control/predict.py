@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from geoedge.field.answer import FieldAnswer
     from geoedge.field.problem import FieldProblem
+    from geoedge.theory.protocols import QueueOfMix, WaitModel
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -40,15 +41,25 @@ class FieldPredictor:
         Who advertises a wait, ``"site"`` or ``"tier"``.
     tau
         TTFT target [s].
+    queue
+        Wait model of the sites, as in `geoedge.field.solve_field`.
     most_screened
         Changes of one site that a screening looks at; of a larger fleet, those of the sites with the most
         misses and of those with the least to do.
     """
 
     def __init__(
-        self, problem: FieldProblem, policy: str, scope: str, tau: float, *, most_screened: int = 256
+        self,
+        problem: FieldProblem,
+        policy: str,
+        scope: str,
+        tau: float,
+        *,
+        queue: WaitModel | QueueOfMix | None = None,
+        most_screened: int = 256,
     ) -> None:
         self.problem, self.policy, self.scope, self.tau = problem, policy, scope, tau
+        self.queue = queue
         self.most_screened = most_screened
         self._coarse = coarsened(problem)
         self._alone: tuple[Prediction, Alone] | None = None
@@ -80,7 +91,7 @@ class FieldPredictor:
             What each advertises [s], shape (n,).
         """
         problem = self.problem.with_profile(profile)
-        return evaluate(problem, wait, policy=self.policy).ttft_coverage(self.tau)
+        return evaluate(problem, wait, policy=self.policy, queue=self.queue).ttft_coverage(self.tau)
 
     def screen(self, profile: Ints, base: Prediction) -> Floats:
         """Return the gain in coverage, on coarse cells, of giving site i profile s alone, shape (n, S).
@@ -118,6 +129,7 @@ class FieldPredictor:
             policy=self.policy,
             scope=self.scope,
             waits=self._first_waits(profile, start),
+            queue=self.queue,
             tolerance=tolerance,
         )
 

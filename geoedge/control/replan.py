@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from geoedge.control.actions import Action, change_profile, migrate
 from geoedge.errors import GeoEdgeError
 
-__all__ = ["Limits", "Plan", "Prediction", "Predictor", "make_limits", "plan_epoch"]
+__all__ = ["Limits", "Plan", "Prediction", "Predictor", "deep_profiles", "make_limits", "plan_epoch"]
 
 _WORTH_A_LOOK = 0.5
 """Share of the least gain that a screened score must promise for the field to be solved."""
@@ -111,8 +111,7 @@ def make_limits(
 ) -> Limits:
     """Return limits in whole sites from shares, the constraints of Eq. (49).
 
-    The fallback is the first profile. A profile is deep if its longest hit is longer than that of some other
-    profile that stores anything.
+    The fallback is the first profile; `deep_profiles` says which are deep.
 
     Parameters
     ----------
@@ -129,14 +128,24 @@ def make_limits(
     min_gain
         Predicted gain in coverage below which nothing is done.
     """
-    longest = hit_tokens.max(axis=1)
-    least = np.zeros(len(longest), dtype=np.int64)
-    most = np.full(len(longest), n_sites, dtype=np.int64)
+    least = np.zeros(len(hit_tokens), dtype=np.int64)
+    most = np.full(len(hit_tokens), n_sites, dtype=np.int64)
     least[0] = np.ceil(fallback_floor * n_sites - 1e-9)
-    stores = longest[1:][longest[1:] > 0]
-    if stores.size:
-        most[longest > stores.min()] = np.floor(deep_cap * n_sites + 1e-9)
+    most[deep_profiles(hit_tokens)] = np.floor(deep_cap * n_sites + 1e-9)
     return Limits(budget_bytes, least, most, min_gain)
+
+
+def deep_profiles(hit_tokens: Ints) -> NDArray[np.bool_]:
+    """Return which profiles are deep, shape (S,): those whose longest hit exceeds that of another one that stores.
+
+    Parameters
+    ----------
+    hit_tokens
+        Hits d [token], shape (S, Q).
+    """
+    longest = hit_tokens.max(axis=1)
+    stores = longest[1:][longest[1:] > 0]
+    return np.asarray(longest > (stores.min() if stores.size else np.inf))
 
 
 def plan_epoch(

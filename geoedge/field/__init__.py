@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from geoedge.field.answer import FieldAnswer
+from geoedge.field.ensemble import EnsembleAnswer, torus_ensemble
 from geoedge.field.equilibrium import SCOPES, evaluate, solve_field
 from geoedge.field.problem import FieldProblem, Geometry, field_problem
 from geoedge.field.regions import RegionRaster, region_raster, serving_regions
+from geoedge.field.torus import torus_problem, torus_side
 
 __all__ = [
     "SCOPES",
+    "EnsembleAnswer",
     "FieldAnswer",
     "FieldProblem",
     "Geometry",
@@ -18,4 +21,7 @@ __all__ = [
     "region_raster",
     "serving_regions",
     "solve_field",
+    "torus_ensemble",
+    "torus_problem",
+    "torus_side",
 ]

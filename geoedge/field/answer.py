@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from geoedge.errors import GeoEdgeError
+from geoedge.theory.protocols import QueueOfMix, WaitModel, select
+from geoedge.theory.queueing import ErlangC, erlang_c
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +42,7 @@ class _Entries:
 
 @dataclass(frozen=True, eq=False)
 class FieldAnswer:
-    """Association on a map, with every site's own M/M/c queue.
+    """Association on a map, with every site's own queue.
 
     Parameters
     ----------
@@ -60,6 +62,8 @@ class FieldAnswer:
         Whether the residual is within the tolerance asked for.
     solved
         Whether the waits are an equilibrium, not merely given.
+    queue
+        Wait model of the sites, or a rule that makes one of what they serve.
     """
 
     problem: FieldProblem
@@ -70,6 +74,7 @@ class FieldAnswer:
     iterations: int
     converged: bool = True
     solved: bool = True
+    queue: WaitModel | QueueOfMix = field(default_factory=ErlangC)
 
     def __repr__(self) -> str:
         unstable = f", {len(self.unstable_sites)} sites beyond capacity" if not self.stable else ""
@@ -159,19 +164,28 @@ class FieldAnswer:
         return float(np.minimum(self.utilization, 1.0) @ servers / servers.sum())
 
     @cached_property
-    def _queue(self) -> tuple[Floats, Floats]:
-        """Probability of waiting, and rate cμ − λ at which the tail of the wait falls [1/s], each of shape (n,)."""
-        from geoedge.theory.queueing import erlang_c
+    def site_queue(self) -> WaitModel:
+        """Wait model of the sites, at what they serve."""
+        if not isinstance(self.queue, QueueOfMix):
+            return self.queue
+        return self.queue.for_mix(
+            self.served_mix, self._prefill, self.problem.occupancy_time[self.problem.profile]
+        )
 
+    @cached_property
+    def _erlang(self) -> tuple[Floats, Floats]:
+        """Probability of waiting, and rate cμ − λ at which the tail of the wait falls [1/s], each of shape (n,)."""
         servers = self.problem.servers
         load = self.site_arrival_rate / self.service_rate
         room = np.maximum(servers - load, 0.0)
         return erlang_c(load, servers), room * self.service_rate
 
-    @property
+    @cached_property
     def mean_wait(self) -> Floats:
         """W̄ that requests suffer at every site, Eq. (19) [s], shape (n,); ``inf`` beyond capacity."""
-        waiting, fall = self._queue
+        if not isinstance(self.site_queue, ErlangC):
+            return self.site_queue.mean_wait(self.site_arrival_rate, self.service_rate, self.problem.servers)
+        waiting, fall = self._erlang
         return np.where(fall > 0, waiting / np.where(fall > 0, fall, 1.0), np.inf)
 
     @property
@@ -214,10 +228,28 @@ class FieldAnswer:
 
     def _in_time(self, tau: float) -> Floats:
         """Return the probability that an entry's first token comes within `tau` [s]: F_W(τ − ξ r^α − T_pf)."""
-        waiting, fall = self._queue
         left, site = tau - self._before_queue, self.entries.site
+        if not isinstance(self.site_queue, ErlangC):
+            return self._kept(left)
+        waiting, fall = self._erlang
         inside = 1.0 - waiting[site] * np.exp(-fall[site] * np.maximum(left, 0.0))
         return np.where((left >= 0) & (fall[site] > 0), inside, 0.0)
+
+    def _kept(self, left: Floats) -> Floats:
+        """Return the probability of every entry to wait no longer than this [s], site by site."""
+        arrivals, service, servers = self.site_arrival_rate, self.service_rate, self.problem.servers
+        kept = np.zeros(left.shape)
+        for i, mine in enumerate(self._entries_of_site):
+            queue = select(self.site_queue, i)
+            kept[mine] = queue.wait_cdf(left[mine], arrivals[i], service[i], servers[i])
+        return kept
+
+    @cached_property
+    def _entries_of_site(self) -> list[Ints]:
+        """The entries that every site serves."""
+        order = np.argsort(self.entries.site, kind="stable")
+        edges = np.searchsorted(self.entries.site[order], np.arange(1, self.problem.n_sites))
+        return np.split(order, edges)
 
     def ttft_coverage(self, tau: float) -> float:
         """Return the share of requests with their first token within `tau`, Eq. (39), site by site.

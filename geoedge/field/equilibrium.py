@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from geoedge.field.answer import FieldAnswer
     from geoedge.field.problem import FieldProblem
+    from geoedge.field.queues import Curve
+    from geoedge.theory.protocols import QueueOfMix, WaitModel
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -69,13 +71,12 @@ class _State:
     servers: Ints
     rate_slope: Floats
     work_slope: Floats
+    curve: Curve
 
     @property
     def miss(self) -> Floats:
         """Work that comes less the load that the wait means, per server, shape (G,)."""
-        from geoedge.field.queues import queue_curve
-
-        suffered = queue_curve(self.work, self.servers, self.occupancy)[0]
+        suffered = self.curve.wait(self.work, self.servers, self.occupancy)[0]
         settled = np.maximum(suffered, self.wait) < NEGLIGIBLE_WAIT_S
         return np.where(settled, 0.0, (self.work - self.load) / self.servers)
 
@@ -94,7 +95,9 @@ class _State:
 class _Market:
     """The response of demand and queues to advertised waits."""
 
-    def __init__(self, problem: FieldProblem, scope: str) -> None:
+    def __init__(self, problem: FieldProblem, scope: str, queue: WaitModel | QueueOfMix) -> None:
+        from geoedge.theory.protocols import QueueOfMix, select
+
         self.problem = problem
         self.rate = problem.rate
         self.span = problem.geometry.span
@@ -109,7 +112,10 @@ class _Market:
         self.servers[self.group] = problem.servers
         total = problem.rate.sum(axis=0)
         mix = total / total.sum() if total.sum() > 0 else np.full(problem.n_types, 1.0 / problem.n_types)
-        self.idle_occupancy = self.mean(self.occupancy @ mix)
+        self.idle_mix, self.idle_occupancy = mix, self.mean(self.occupancy @ mix)
+        first = np.unique(self.group, return_index=True)[1]
+        self._times = self.prefill[first], self.occupancy[first]
+        self._queue = queue if isinstance(queue, QueueOfMix) else select(queue, first)
 
     def mean(self, by_site: Floats) -> Floats:
         """Return the mean over every group's sites, shape (G,)."""
@@ -118,7 +124,6 @@ class _Market:
     def respond(self, wait: Floats) -> _State:
         """Return what comes when these waits are advertised, and what load they mean."""
         from geoedge.field.cells import loads
-        from geoedge.field.queues import queue_inverse
 
         offset = self.prefill + wait[self.group, None]
         groups = len(self.members)
@@ -136,9 +141,24 @@ class _Market:
         work = self.mean((site_rate * self.occupancy).sum(axis=1))
         busy = rate > 0
         occupancy = np.where(busy, work / np.where(busy, rate, 1.0), self.idle_occupancy)
-        load = queue_inverse(wait, self.servers, occupancy, work)
+        curve = self.curve(site_rate)
+        load = curve.load(wait, self.servers, occupancy, work)
         per = self.members[:, None]
-        return _State(wait, rate, work, occupancy, load, self.servers, rate_slope / per, work_slope / per)
+        return _State(
+            wait, rate, work, occupancy, load, self.servers, rate_slope / per, work_slope / per, curve
+        )
+
+    def curve(self, site_rate: Floats) -> Curve:
+        """Return the groups' queue curves when sites serve types at these rates [1/s], shape (n, Q)."""
+        from geoedge.field.queues import curve_of
+        from geoedge.theory.protocols import QueueOfMix
+
+        if not isinstance(self._queue, QueueOfMix):
+            return curve_of(self._queue)
+        rate = np.stack([np.bincount(self.group, column) for column in site_rate.T], axis=1)
+        total = rate.sum(axis=1, keepdims=True)
+        mix = np.where(total > 0, rate / np.where(total > 0, total, 1.0), self.idle_mix)
+        return curve_of(self._queue.for_mix(mix, *self._times))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,13 +188,11 @@ def _linear(matrix: Floats, target: Floats) -> Floats:
 
 
 def _newton(state: _State) -> _Step:
-    """Linearise wait = queue_curve(work, occupancy) about a state, with work and occupancy as demand answers waits.
+    """Linearise wait = curve(work, occupancy) about a state, with work and occupancy as demand answers waits.
 
     Rows are scaled so that they stay finite at either end of the queue curve.
     """
-    from geoedge.field.queues import queue_curve
-
-    _, by_load, by_occupancy = queue_curve(state.load, state.servers, state.occupancy)
+    _, by_load, by_occupancy = state.curve.wait(state.load, state.servers, state.occupancy)
     busy = (state.rate > 0)[:, None]
     occupancy_slope = state.work_slope - state.occupancy[:, None] * state.rate_slope
     occupancy_slope = np.where(busy, occupancy_slope / np.where(busy, state.rate[:, None], 1.0), 0.0)
@@ -194,12 +212,10 @@ def _newton(state: _State) -> _Step:
 
 def _moved(state: _State, step: _Step, length: float) -> Floats:
     """Return the waits after part of a step, nearly idle sites along their load and the others along their wait."""
-    from geoedge.field.queues import queue_curve
-
     room = np.maximum(state.servers - state.load, 0.0)
     load = np.clip(state.load + length * step.load, 0.1 * state.load, state.load + NEAREST_CAPACITY * room)
     occupancy = np.clip(state.occupancy + length * step.occupancy, 0.5 * state.occupancy, 2 * state.occupancy)
-    by_load = queue_curve(load, state.servers, occupancy)[0]
+    by_load = state.curve.wait(load, state.servers, occupancy)[0]
     by_wait = np.maximum(state.wait + length * step.wait, 0.2 * state.wait)
     return np.where(step.by_load, by_load, by_wait)
 
@@ -253,20 +269,26 @@ def _raised(market: _Market, state: _State) -> _State:
     Choices depend on differences of waits only, so demand does not notice; a crowded network finds the
     level of its waits at once instead of by many doublings.
     """
-    from geoedge.field.queues import queue_inverse
 
     def load(shift: float) -> Floats:
-        return queue_inverse(state.wait + shift, state.servers, state.occupancy, state.work)
+        return state.curve.load(state.wait + shift, state.servers, state.occupancy, state.work)
 
-    wanted = float(market.members @ state.work)
+    def surplus(shift: float) -> float:
+        return float(market.members @ load(shift)) - float(market.members @ state.work)
+
     low, high = -float(state.wait.min()) * (1.0 - CROWDED), 1.0
-    while float(market.members @ load(high)) < wanted:
+    while surplus(high) < 0.0:
         high *= 4.0
-    if float(market.members @ load(low)) > wanted:
+    if surplus(low) > 0.0:
         return state
+    if not state.curve.cheap:
+        from scipy.optimize import brentq
+
+        high = float(brentq(surplus, low, high, xtol=1e-9, rtol=1e-9))
+        return replace(state, wait=state.wait + high, load=load(high))
     for _ in range(100):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if float(market.members @ load(middle)) < wanted else (low, middle)
+        low, high = (middle, high) if surplus(middle) < 0.0 else (low, middle)
         if high - low <= 1e-12 * (1.0 + abs(high)):
             break
     return replace(state, wait=state.wait + high, load=load(high))
@@ -290,7 +312,11 @@ def _checked(problem: FieldProblem, policy: str, waits: ArrayLike | None) -> Flo
 
 
 def evaluate(
-    problem: FieldProblem, waits: ArrayLike | None = None, *, policy: str = "load_aware"
+    problem: FieldProblem,
+    waits: ArrayLike | None = None,
+    *,
+    policy: str = "load_aware",
+    queue: WaitModel | QueueOfMix | None = None,
 ) -> FieldAnswer:
     """Return what happens when these waits are advertised, each site scored at its own rate; nothing is solved.
 
@@ -302,6 +328,8 @@ def evaluate(
         Advertised wait of every site [s], shape (n,); by default none. Only ``"load_aware"`` heeds them.
     policy
         ``"load_aware"``, ``"prefix_only"`` or ``"nearest"``.
+    queue
+        As in `solve_field`.
 
     Raises
     ------
@@ -312,7 +340,15 @@ def evaluate(
 
     wait = _checked(problem, policy, waits)
     return FieldAnswer(
-        problem, policy, "site", wait, residual=0.0, iterations=1, converged=True, solved=False
+        problem,
+        policy,
+        "site",
+        wait,
+        residual=0.0,
+        iterations=1,
+        converged=True,
+        solved=False,
+        queue=_known(queue),
     )
 
 
@@ -322,12 +358,13 @@ def solve_field(
     policy: str = "load_aware",
     scope: str = "site",
     waits: ArrayLike | None = None,
+    queue: WaitModel | QueueOfMix | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 500,
 ) -> FieldAnswer:
     """Solve for the waits that bring about themselves, Eqs. (33, 34), on a map.
 
-    Under load-aware routing with waits per site, every site's advertised wait is the mean wait of an M/M/c queue
+    Under load-aware routing with waits per site, every site's advertised wait is the mean wait of its queue
     at the rate and mixture of its own region; with waits per tier, of a queue at the mean rate of the
     profile's sites. Prefix-only and nearest routing heed no wait, so there is nothing to solve. In every case
     each site is scored at its own rate.
@@ -346,6 +383,9 @@ def solve_field(
     waits
         Where to start, a wait for every site [s], shape (n,), for example those of an earlier answer;
         by default no wait at all, from below.
+    queue
+        Wait model of the sites, or a rule that makes one of what they serve, as `geoedge.theory.queue_for` does;
+        M/M/c if omitted. A parameter of its own for each site has shape (n,).
     tolerance
         Residual to reach, in utilisation.
     max_iterations
@@ -368,8 +408,10 @@ def solve_field(
         msg = f"`scope` must be one of {', '.join(SCOPES)}, not {scope!r}"
         raise GeoEdgeError(msg)
     if policy != "load_aware":
-        return FieldAnswer(problem, policy, scope, np.zeros(problem.n_sites), residual=0.0, iterations=1)
-    market = _Market(problem, scope)
+        return FieldAnswer(
+            problem, policy, scope, np.zeros(problem.n_sites), residual=0.0, iterations=1, queue=_known(queue)
+        )
+    market = _Market(problem, scope, _known(queue))
     state, iterations = _equilibrium(market, market.mean(start), waits is not None, tolerance, max_iterations)
     return FieldAnswer(
         problem,
@@ -379,7 +421,15 @@ def solve_field(
         residual=state.residual,
         iterations=iterations,
         converged=state.residual <= tolerance,
+        queue=_known(queue),
     )
+
+
+def _known(queue: WaitModel | QueueOfMix | None) -> WaitModel | QueueOfMix:
+    """Return the queue that was given, or M/M/c."""
+    from geoedge.theory.queueing import ErlangC
+
+    return ErlangC() if queue is None else queue
 
 
 def _equilibrium(

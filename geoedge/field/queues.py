@@ -1,13 +1,30 @@
-"""Compiled kernels of the field: what a load costs in wait, the way back, and small linear systems."""
+"""The queue curves of the field: what a load costs in wait, and the way back; and small linear systems.
+
+M/M/c has compiled kernels, as it is asked for hundreds of times on the way to an equilibrium; any other queue
+goes the vectorised way of its `WaitModel`. Both are continued beyond capacity alike.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from geoedge.compiled import kernel
+from geoedge.theory.protocols import WaitModel
+from geoedge.theory.queueing import ErlangC
 
-__all__ = ["BACKLOG_S", "NEARLY_FULL", "eliminate", "queue_curve", "queue_inverse"]
+__all__ = [
+    "BACKLOG_S",
+    "NEARLY_FULL",
+    "Curve",
+    "curve_of",
+    "eliminate",
+    "queue_curve",
+    "queue_inverse",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -111,6 +128,61 @@ def queue_inverse(wait: Floats, servers: Ints, occupancy: Floats, guess: Floats)
                 break
         load[i] = a
     return load
+
+
+class Curve(Protocol):
+    """What a load costs in wait, and the way back, as `queue_curve` and `queue_inverse` say."""
+
+    @property
+    def cheap(self) -> bool:
+        """Whether asking costs next to nothing, so that plain bisection may be used."""
+        ...
+
+    def wait(self, load: Floats, servers: Ints, occupancy: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the wait [s], and its derivatives by the load [s] and by the occupancy, each of shape (n,)."""
+
+    def load(self, wait: Floats, servers: Ints, occupancy: Floats, guess: Floats) -> Floats:
+        """Return the offered load at which the wait is this one, shape (n,)."""
+
+
+class _ErlangCurve:
+    """The compiled curve of M/M/c."""
+
+    cheap = True
+    wait = staticmethod(queue_curve)
+    load = staticmethod(queue_inverse)
+
+
+@dataclass(frozen=True)
+class _ModelCurve:
+    """The curve of any wait model."""
+
+    queue: WaitModel
+    cheap = False
+
+    def wait(self, load: Floats, servers: Ints, occupancy: Floats) -> tuple[Floats, Floats, Floats]:
+        full = NEARLY_FULL * servers
+        value, slope = self.queue.normalised_wait_and_slope(np.minimum(load, full), servers)
+        beyond = np.maximum(load - full, 0.0) * BACKLOG_S / servers
+        by_load = np.where(load > full, BACKLOG_S / servers, slope * occupancy)
+        return value * occupancy + beyond, by_load, np.asarray(value, dtype=np.float64)
+
+    def load(self, wait: Floats, servers: Ints, occupancy: Floats, guess: Floats) -> Floats:
+        full = NEARLY_FULL * servers
+        most = self.queue.normalised_wait_and_slope(full, servers)[0] * occupancy
+        inside = self.queue.offered_load_for_wait(np.minimum(wait, most) / occupancy, servers)
+        return np.where(wait >= most, full + (wait - most) * servers / BACKLOG_S, inside)
+
+
+def curve_of(queue: WaitModel) -> Curve:
+    """Return the curve of a wait model.
+
+    Parameters
+    ----------
+    queue
+        Wait model of the sites, or groups, that the curve will be asked for.
+    """
+    return _ErlangCurve() if isinstance(queue, ErlangC) else _ModelCurve(queue)
 
 
 @kernel

@@ -24,6 +24,7 @@ from geoedge.scenario.sections import (
     HardwareConfig,
     MobilityConfig,
     PlaceWeight,
+    PlanConfig,
     PrefixConfig,
     ProfileConfig,
     RadioConfig,
@@ -48,6 +49,7 @@ __all__ = [
     "HardwareConfig",
     "MobilityConfig",
     "PlaceWeight",
+    "PlanConfig",
     "PrefixConfig",
     "ProfileConfig",
     "RadioConfig",
@@ -84,6 +86,7 @@ class Scenario(Section):
     routing: RoutingConfig = Field(default=RoutingConfig(), description="choice of the site [–]")
     service: ServiceConfig = Field(default=ServiceConfig(), description="service time [–]")
     control: ControlConfig = Field(default=ControlConfig(), description="controller [–]")
+    plan: PlanConfig = Field(default=PlanConfig(), description="planning by theory [–]")
     target: TargetConfig = Field(default=TargetConfig(), description="time target [–]")
     simulation: SimulationConfig = Field(default=SimulationConfig(), description="window of the day [–]")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from geoedge.scenario import memory, toml
@@ -12,9 +13,14 @@ from geoedge.units import GIB
 
 if TYPE_CHECKING:
     from geoedge.scenario import Scenario
-    from geoedge.scenario.sections import PrefixConfig, ProfileConfig, WorkloadConfig
+    from geoedge.scenario.sections import (
+        HardwareConfig,
+        PrefixConfig,
+        ProfileConfig,
+        WorkloadConfig,
+    )
 
-__all__ = ["problems"]
+__all__ = ["prefill_table_problem", "problems"]
 
 _SUM_TOLERANCE = 1e-9
 
@@ -29,10 +35,12 @@ def problems(scenario: Scenario) -> list[str]:
         found = [*_memory_room(scenario)]
     return [
         *found,
+        *_prefill(scenario.hardware),
         *_place(scenario),
         *_demand(scenario),
         *_mobility(scenario),
         *_routing(scenario),
+        *_service(scenario),
         *_window(scenario),
     ]
 
@@ -165,6 +173,40 @@ def _stored_bytes(profile: ProfileConfig, prefixes: tuple[PrefixConfig, ...], kv
     return (ends - starts) * kv_bytes_per_token
 
 
+def _prefill(gpu: HardwareConfig) -> Iterator[str]:
+    tokens, seconds = gpu.prefill_table_tokens, gpu.prefill_table_s
+    if tokens is None and seconds is None:
+        return
+    problem = prefill_table_problem(tokens or (), seconds or ())
+    if problem is not None:
+        yield f"hardware.{problem}"
+    for name in ("prefill_linear_s", "prefill_quadratic_s", "prefill_constant_s"):
+        if getattr(gpu, name):
+            yield (
+                f"hardware.{name} = {getattr(gpu, name):g}: prefill_table_tokens is given as well, and the table is the "
+                "whole curve; leave out a, b and c0, or set them to 0"
+            )
+            return
+
+
+def prefill_table_problem(tokens: Sequence[int], seconds: Sequence[float]) -> str | None:
+    """Return what keeps measured prefill times from being a curve, or nothing."""
+    if len(tokens) != len(seconds) or len(tokens) < 2:
+        return (
+            f"prefill_table_s has {len(seconds)} values and prefill_table_tokens {len(tokens)}: must be as many, "
+            "two or more; give the time of each length"
+        )
+    for name, values, strict in (("tokens", tokens, True), ("s", seconds, False)):
+        for index, (one, following) in enumerate(pairwise(values), start=1):
+            if not (one < following or (one == following and not strict)):
+                must = "increase" if strict else "not decrease"
+                return (
+                    f"prefill_table_{name}[{index}] = {following!r}: must {must} after {one!r}; "
+                    "sort by tokens, and average repeated measurements"
+                )
+    return None
+
+
 def _place(scenario: Scenario) -> Iterator[str]:
     city, sites = scenario.city, scenario.sites
     if city is not None and city.bbox is not None:
@@ -216,6 +258,20 @@ def _routing(scenario: Scenario) -> Iterator[str]:
         yield (
             "routing.telemetry_period_s = 0: reports at every request go with telemetry_delay_s = 0 and without "
             'advertise = "measured"; give a period > 0 [s]'
+        )
+
+
+def _service(scenario: Scenario) -> Iterator[str]:
+    service = scenario.service
+    if service.law == "phase_type" and service.scv is None:
+        yield (
+            'service.scv is missing: law = "phase_type" is told by it; give the squared coefficient of variation of a '
+            "service, 0.02 to 25 (1 is exponential)"
+        )
+    elif service.law != "phase_type" and service.scv is not None:
+        yield (
+            f"service.scv = {service.scv:g}: law = {toml.shown(service.law)} has a variance of its own; leave scv out, "
+            'or take law = "phase_type"'
         )
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "HardwareConfig",
     "MobilityConfig",
     "PlaceWeight",
+    "PlanConfig",
     "PrefixConfig",
     "ProfileConfig",
     "RadioConfig",
@@ -36,6 +37,8 @@ _MAX_BYTES = 10**15
 Weight = Annotated[float, Field(ge=0.0, le=1e6)]
 Hourly = Annotated[tuple[Weight, ...], Field(min_length=24, max_length=24)]
 Name = Annotated[str, Field(min_length=1, max_length=80)]
+TableTokens = Annotated[int, Field(ge=1, le=_MAX_TOKENS)]
+TableTime = Annotated[float, Field(ge=0.0, le=1e5)]
 
 _FLAT_DAY = (1.0,) * 24
 # A day with two halves: people leave for work in the morning and after lunch, for leisure in the evening.
@@ -186,6 +189,16 @@ class HardwareConfig(Section):
         le=60.0,
         description="prefill curve, c0, charged once if n > 0 [s]",
     )
+    prefill_table_tokens: tuple[TableTokens, ...] | None = Field(
+        default=None,
+        min_length=2,
+        description="measured instead of a, b, c0: increasing tokens, beyond the last as steep as before it [token]",
+    )
+    prefill_table_s: tuple[TableTime, ...] | None = Field(
+        default=None,
+        min_length=2,
+        description="measured prefill time of prefill_table_tokens, never decreasing [s]",
+    )
     memory_bytes: int = Field(default=24 * GIB, ge=1, le=_MAX_BYTES, description="GPU memory [B]")
     memory_fraction: float = Field(
         default=0.9, gt=0.0, le=1.0, description="share of the memory that the server may use [–]"
@@ -214,6 +227,15 @@ class HardwareConfig(Section):
         le=_MAX_BYTES,
         description="memory of a running request m_run; longest if omitted [B]",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_table_takes_the_place_of_the_default_curve(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        if data.get("prefill_table_tokens") is None and data.get("prefill_table_s") is None:
+            return data
+        return {"prefill_linear_s": 0.0, "prefill_quadratic_s": 0.0, "prefill_constant_s": 0.0, **data}
 
 
 class RadioConfig(Section):
@@ -288,8 +310,18 @@ class RoutingConfig(Section):
 class ServiceConfig(Section):
     """How long a request holds its server."""
 
-    law: Literal["prefill_plus_decode", "exponential_mixture", "exponential_type", "deterministic"] = Field(
-        default="prefill_plus_decode", description="distribution of the service time [–]"
+    law: Literal[
+        "prefill_plus_decode", "exponential_mixture", "exponential_type", "phase_type", "deterministic"
+    ] = Field(default="prefill_plus_decode", description="distribution of the service time [–]")
+    scv: float | None = Field(
+        default=None,
+        ge=0.02,
+        le=25.0,
+        description='squared coefficient of variation of one type\'s service, for law = "phase_type" [–]',
+    )
+    queue: Literal["erlang_c", "service_law"] = Field(
+        default="erlang_c",
+        description="wait that theory and field assume: M/M/c, or two moments of the service law [–]",
     )
     radio_shifts_arrival: bool = Field(
         default=True, description="whether a request reaches its site after the radio delay [–]"
@@ -317,6 +349,23 @@ class ControlConfig(Section):
         ge=0.0,
         le=1.0,
         description="predicted gain in coverage below which nothing is moved [–]",
+    )
+
+
+class PlanConfig(Section):
+    """What a plan by theory may use; floor and cap of the shares are those of [control]."""
+
+    memory_budget_bytes: int | None = Field(
+        default=None,
+        ge=0,
+        le=_MAX_BYTES,
+        description="mean memory of the caches of a site, at most; that of the present mix if omitted [B]",
+    )
+    load_factors: tuple[Annotated[float, Field(gt=0.0, le=1e3)], ...] = Field(
+        default=(0.5, 1.0, 1.5),
+        min_length=1,
+        max_length=50,
+        description="demands, over the present one, that a robust mix is to serve [–]",
     )
 
 

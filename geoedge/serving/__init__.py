@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from geoedge.serving.advertising import Advert
-    from geoedge.serving.events import LAWS, ServingEngine
-    from geoedge.serving.queue import fcfs_starts
+    from geoedge.serving.events import ServingEngine
+    from geoedge.serving.queue import fcfs_starts, simulate_waits
     from geoedge.serving.records import ENGINE_STATUS, Records, Requests, SiteSums
     from geoedge.serving.routing import POLICIES, route
 
 __all__ = [
     "ENGINE_STATUS",
-    "LAWS",
     "POLICIES",
     "Advert",
     "Records",
@@ -23,11 +22,11 @@ __all__ = [
     "SiteSums",
     "fcfs_starts",
     "route",
+    "simulate_waits",
 ]
 
 _HOME = {
     "ENGINE_STATUS": "records",
-    "LAWS": "events",
     "POLICIES": "routing",
     "Advert": "advertising",
     "Records": "records",
@@ -36,6 +35,7 @@ _HOME = {
     "SiteSums": "records",
     "fcfs_starts": "queue",
     "route": "routing",
+    "simulate_waits": "queue",
 }
 
 

@@ -7,8 +7,6 @@ for one of the site's servers, prefills, and holds the server for its service.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import numpy.typing as npt
 
@@ -21,14 +19,12 @@ from geoedge.serving.loop import count_arrived, serve, settle
 from geoedge.serving.records import Records, Requests, SiteSums, records_of
 from geoedge.serving.routing import POLICIES, checked_offset, make_ground, wrap
 from geoedge.serving.stations import NONE, REQUEST, SITE, Stations, expected_wait
+from geoedge.theory.services import ServiceLaw, make_law
 
-__all__ = ["LAWS", "Law", "ServingEngine"]
+__all__ = ["ServingEngine"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Law = Literal["prefill_plus_decode", "exponential_mixture", "exponential_type", "deterministic", "tabulated"]
-
-LAWS = ("prefill_plus_decode", "exponential_mixture", "exponential_type", "deterministic", "tabulated")
 
 PRIOR_SERVICES = 16.0
 """Services that the given mean occupancy counts for in a site's running mean."""
@@ -58,8 +54,7 @@ class ServingEngine:
     policy
         A name in `POLICIES`.
     law
-        Service for a unit mark m: ``prefill_plus_decode`` T_pf + m D; ``exponential_mixture`` m times the site's
-        mean occupancy; ``exponential_type`` m (T_pf + D); ``deterministic`` T_pf + D; ``tabulated`` m itself.
+        How long a request holds its server: a name in `geoedge.theory.LAWS`, or a `ServiceLaw`.
     mean_occupancy
         Mean occupancy of each site [s], shape (n,): the mean service of ``exponential_mixture`` until
         `set_mixture_mean` or `reconfigure` gives another, and where the running mean behind ``state`` advertising
@@ -87,7 +82,7 @@ class ServingEngine:
         delay_exponent: float,
         period_km: tuple[float, float] | None = None,
         policy: str = "load_aware",
-        law: Law = "prefill_plus_decode",
+        law: str | ServiceLaw = "prefill_plus_decode",
         mean_occupancy: npt.ArrayLike | None = None,
         radio_shifts_arrival: bool = True,
         start_s: float = 0.0,
@@ -95,7 +90,7 @@ class ServingEngine:
         self.ground = make_ground(site_xy_km, delay_coefficient, delay_exponent, period_km)
         self.n_sites = len(self.ground.site_xy)
         self.clock_s = float(start_s)
-        self.law = known("law", law, LAWS)
+        self.law = make_law(law)
         self.policy = POLICIES[known("policy", policy, tuple(POLICIES))]
         self.reads_waits = bool(self.policy(np.zeros((1, 1)), np.ones(1)).any())
         self.shift = 1.0 if radio_shifts_arrival else 0.0
@@ -115,6 +110,7 @@ class ServingEngine:
         )
         occupancy = (prefill + self.decode_time).mean(axis=1) if mean_occupancy is None else mean_occupancy
         means = self._means(occupancy)
+        self._mixture = means.copy()
         for i, tier in enumerate(spread("profile", profile, self.n_sites)):
             self._set(i, int(servers[i]), prefill[i], int(tier), float(means[i]))
         self.n_requests = 0
@@ -152,13 +148,14 @@ class ServingEngine:
         start_s = self.clock_s
         self._reserve(len(requests))
         x, y = wrap(requests.x_km, self.ground.period_x), wrap(requests.y_km, self.ground.period_y)
+        drawn = self.law.unit_service(requests.mark)
         low, size, lists = 0, FIRST_BATCH, NO_LISTS
         while low < len(requests):
             if low == 0 or self._lists.fell_short:
                 lists = self._lists.lists_for(
                     x[low:], y[low:], self.ground, offset, self._advert.kind != "static"
                 )
-            self._serve_batch(requests, x, y, slice(low, low + size), offset, lists)
+            self._serve_batch(requests, x, y, drawn, slice(low, low + size), offset, lists)
             low, size = low + size, min(2 * size, LAST_BATCH)
         settle(until_s, self._telemetry, self._heard, self.stations)
         self.clock_s = float(until_s)
@@ -227,9 +224,10 @@ class ServingEngine:
         mean_occupancy
             Mean occupancy of each site [s], shape (n,), or one for all.
         """
-        means = self._means(mean_occupancy)
-        if self.law == "exponential_mixture":
-            self.stations.scale[:] = means[:, None]
+        self._mixture = self._means(mean_occupancy)
+        stations = self.stations
+        parts = self.law.parts(stations.prefill, self.decode_time, self._mixture[:, None])
+        stations.fixed[:], stations.scale[:] = parts
 
     def finish(self) -> None:
         """Serve all that is pending, with no further request; the clock runs out and no stretch may follow."""
@@ -281,19 +279,10 @@ class ServingEngine:
         sites["concurrency"][i], sites["profile"][i] = concurrency, profile
         if mean is not None:
             sites["service_sum"][i], sites["service_count"][i] = PRIOR_SERVICES * mean, PRIOR_SERVICES
+            self._mixture[i] = mean
         self.stations.prefill[i] = prefill
-        occupancy = prefill + self.decode_time
-        fixed, scale = self.stations.fixed, self.stations.scale
-        if self.law == "prefill_plus_decode":
-            fixed[i], scale[i] = prefill, self.decode_time
-        elif self.law == "exponential_mixture":
-            scale[i] = scale[i] if mean is None else mean
-        elif self.law == "exponential_type":
-            scale[i] = occupancy
-        elif self.law == "deterministic":
-            fixed[i] = occupancy
-        else:
-            scale[i] = 1.0
+        parts = self.law.parts(prefill, self.decode_time, self._mixture[i])
+        self.stations.fixed[i], self.stations.scale[i] = parts
 
     def _check(self, requests: Requests, until_s: float) -> None:
         if not self.clock_s <= until_s < np.inf:
@@ -353,11 +342,18 @@ class ServingEngine:
             self.stations = self.stations._replace(requests=room)
 
     def _serve_batch(
-        self, requests: Requests, x: Floats, y: Floats, part: slice, offset: Floats, lists: CandidateLists
+        self,
+        requests: Requests,
+        x: Floats,
+        y: Floats,
+        drawn: Floats,
+        part: slice,
+        offset: Floats,
+        lists: CandidateLists,
     ) -> None:
         advert = self._advert
         fresh = advert.kind == "state" and advert.telemetry_period_s == 0 and advert.scope == "site"
-        columns = (x[part], y[part], requests.request_type[part], requests.mark[part])
+        columns = (x[part], y[part], requests.request_type[part], drawn[part])
         scans = serve(
             self.n_requests,
             requests.created_s[part],

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
 from geoedge.compiled import inlined, kernel
 from geoedge.errors import GeoEdgeError
 
-__all__ = ["fcfs_starts", "pop_root", "push", "replace_root"]
+__all__ = ["Marks", "fcfs_starts", "pop_root", "push", "replace_root", "simulate_waits"]
 
 Floats = npt.NDArray[np.float64]
+Marks = Callable[[np.random.Generator, int], npt.ArrayLike]
+"""Service times over their mean, shape (n,), from a random generator and their number n."""
 
 
 @inlined
@@ -98,3 +102,63 @@ def fcfs_starts(arrival_s: npt.ArrayLike, service_s: npt.ArrayLike, concurrency:
         msg = f"`concurrency` must be at least 1 server, not {concurrency}"
         raise GeoEdgeError(msg)
     return _starts(arrival, service, int(concurrency))
+
+
+def simulate_waits(
+    arrival_rate: float,
+    service_rate: float,
+    concurrency: int,
+    customers: int,
+    rng: np.random.Generator,
+    *,
+    marks: Marks | None = None,
+    warm_up: int | None = None,
+) -> Floats:
+    """Return the waits of Poisson arrivals at one site by events, the twin of Eqs. (18)–(20), as in Figure 5.
+
+    Waits follow each other in order of arrival and depend on each other: errors are those of batch means
+    (`geoedge.theory.mean_and_error`), or of independent runs.
+
+    Parameters
+    ----------
+    arrival_rate
+        Arrival rate λ [1/s], positive.
+    service_rate
+        Rate μ of one server [1/s], positive.
+    concurrency
+        Number of servers c, with λ < cμ.
+    customers
+        Number of waits to return.
+    rng
+        Random generator.
+    marks
+        Draws service times over their mean 1/μ; exponential if omitted, which makes the queue M/M/c.
+    warm_up
+        Customers served before from an empty site on, which do not count; a tenth of the customers if omitted.
+
+    Returns
+    -------
+    numpy.ndarray
+        Waits [s], shape (customers,).
+
+    Raises
+    ------
+    GeoEdgeError
+        If a rate or number is out of its range, the queue has no stationary state, or a service is negative.
+    """
+    cut = customers // 10 if warm_up is None else warm_up
+    if not (0.0 < arrival_rate < np.inf and 0.0 < service_rate < np.inf):
+        msg = f"`arrival_rate` {arrival_rate} and `service_rate` {service_rate} must be positive and finite [1/s]"
+        raise GeoEdgeError(msg)
+    if customers < 1 or cut < 0:
+        msg = f"`customers` {customers} and `warm_up` {cut} must be at least 1 and 0 requests"
+        raise GeoEdgeError(msg)
+    if arrival_rate >= concurrency * service_rate:
+        msg = (
+            f"`arrival_rate` {arrival_rate} must be below the {concurrency * service_rate} /s that {concurrency} "
+            "servers can do; a fuller queue grows for ever"
+        )
+        raise GeoEdgeError(msg)
+    arrival = np.cumsum(rng.standard_exponential(cut + customers)) / arrival_rate
+    drawn = rng.standard_exponential(arrival.size) if marks is None else np.asarray(marks(rng, arrival.size))
+    return (fcfs_starts(arrival, drawn / service_rate, concurrency) - arrival)[cut:]

@@ -25,7 +25,8 @@ from geoedge.simulation.mobility import Population, draw_requests
 from geoedge.simulation.outcome import results_of
 from geoedge.simulation.tables import Drawn, Held, Tally
 from geoedge.streams import stream
-from geoedge.study import field_inputs, prepare, request_rates
+from geoedge.study import field_inputs, prepare, request_rates, service_queue
+from geoedge.theory.services import make_law
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -171,7 +172,9 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
     def _predictor(self, demand: Demand) -> FieldPredictor:
         routing = self.scenario.routing
         problem = field_inputs(self.study, demand)
-        return FieldPredictor(problem, routing.policy, routing.scope, self.scenario.target.ttft_target_s)
+        target = self.scenario.target.ttft_target_s
+        queue = service_queue(self.scenario)
+        return FieldPredictor(problem, routing.policy, routing.scope, target, queue=queue)
 
     def _make_engine(self) -> ServingEngine:
         scenario, workload, profile = self.scenario, self.study.workload, self.placement.profile
@@ -185,7 +188,7 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
             delay_exponent=scenario.radio.delay_exponent,
             period_km=self.study.layout.period_km,
             policy=scenario.routing.policy,
-            law=scenario.service.law,
+            law=make_law(scenario.service.law, scenario.service.scv),
             mean_occupancy=self.operator.prediction.occupancy,
             radio_shifts_arrival=scenario.service.radio_shifts_arrival,
             start_s=self.clock_s,

@@ -114,6 +114,8 @@ def _meta(model: EdgeCity, epochs: pd.DataFrame) -> dict[str, Any]:
         "scope": scenario.routing.scope,
         "controller": scenario.control.controller,
         "law": scenario.service.law,
+        "service_scv": scenario.service.scv,
+        "queue": scenario.service.queue,
         "radio_shifts_arrival": scenario.service.radio_shifts_arrival,
         "unstable": _flagged(epochs, "offered_load", 1.0),
         "prefill_bound": _flagged(epochs, "prefill_s_per_s", 1.0),

@@ -15,14 +15,41 @@ if TYPE_CHECKING:
         mean_serving_distance,
         serving_distance_pdf,
     )
-    from geoedge.theory.coverage import TheoryAnswer, minimum_density, solve
-    from geoedge.theory.equilibrium import POLICIES, Equilibrium, Policy, solve_equilibrium
-    from geoedge.theory.montecarlo import Sample, nearest_distances, sample_requests
+    from geoedge.theory.cells import cell_moments
+    from geoedge.theory.coverage import TheoryAnswer, evaluate, solve
+    from geoedge.theory.damped import DampedHistory, damped_iteration
+    from geoedge.theory.density import DensityAndMix, minimum_density, minimum_density_and_mix
+    from geoedge.theory.equilibrium import (
+        POLICIES,
+        Capacity,
+        Equilibrium,
+        Policy,
+        advertise,
+        capacity,
+        solve_equilibrium,
+    )
+    from geoedge.theory.heterogeneity import Law, SiteLoadAnswer, solve_law
+    from geoedge.theory.montecarlo import (
+        Sample,
+        WaitSampler,
+        mean_and_error,
+        nearest_distances,
+        sample_requests,
+    )
     from geoedge.theory.network import TieredNetwork
+    from geoedge.theory.pairwise import boundary_distance, break_even_wait, distance_advantage
+    from geoedge.theory.phase_type import PhaseType, PhaseTypeQueue, unit_quantile
+    from geoedge.theory.placement import (
+        MixLimits,
+        Placement,
+        RobustPlacement,
+        optimal_placement,
+        project_placement,
+        robust_placement,
+    )
+    from geoedge.theory.protocols import PerSite, QueueOfMix, WaitModel, select
     from geoedge.theory.queueing import (
         ErlangC,
-        ServiceLaw,
-        WaitModel,
         erlang_c,
         mean_wait,
         normalised_wait,
@@ -32,6 +59,27 @@ if TYPE_CHECKING:
         wait_cdf,
         wait_quantile,
     )
+    from geoedge.theory.queues import RenewalQueue, TwoMomentQueue
+    from geoedge.theory.selection import (
+        PairBoundary,
+        SelectionRegions,
+        boundary_curve,
+        rival_area,
+        selection_owner,
+        selection_regions,
+    )
+    from geoedge.theory.sensitivity import Knob, Sensitivity, sensitivities
+    from geoedge.theory.services import (
+        LAWS,
+        LawQueue,
+        NamedLaw,
+        ServiceLaw,
+        make_law,
+        queue_for,
+        service_scv,
+        service_time,
+    )
+    from geoedge.theory.tabulated import TabulatedQueue
 
 _HOME = {
     "association": (
@@ -40,14 +88,35 @@ _HOME = {
         "mean_serving_distance",
         "serving_distance_pdf",
     ),
-    "coverage": ("TheoryAnswer", "minimum_density", "solve"),
-    "equilibrium": ("POLICIES", "Equilibrium", "Policy", "solve_equilibrium"),
-    "montecarlo": ("Sample", "nearest_distances", "sample_requests"),
+    "cells": ("cell_moments",),
+    "coverage": ("TheoryAnswer", "evaluate", "solve"),
+    "damped": ("DampedHistory", "damped_iteration"),
+    "density": ("DensityAndMix", "minimum_density", "minimum_density_and_mix"),
+    "equilibrium": (
+        "POLICIES",
+        "Capacity",
+        "Equilibrium",
+        "Policy",
+        "advertise",
+        "capacity",
+        "solve_equilibrium",
+    ),
+    "heterogeneity": ("Law", "SiteLoadAnswer", "solve_law"),
+    "montecarlo": ("Sample", "WaitSampler", "mean_and_error", "nearest_distances", "sample_requests"),
     "network": ("TieredNetwork",),
+    "pairwise": ("boundary_distance", "break_even_wait", "distance_advantage"),
+    "placement": (
+        "MixLimits",
+        "Placement",
+        "RobustPlacement",
+        "optimal_placement",
+        "project_placement",
+        "robust_placement",
+    ),
+    "phase_type": ("PhaseType", "PhaseTypeQueue", "unit_quantile"),
+    "protocols": ("PerSite", "QueueOfMix", "WaitModel", "select"),
     "queueing": (
         "ErlangC",
-        "ServiceLaw",
-        "WaitModel",
         "erlang_c",
         "mean_wait",
         "normalised_wait",
@@ -57,34 +126,103 @@ _HOME = {
         "wait_cdf",
         "wait_quantile",
     ),
+    "queues": ("RenewalQueue", "TwoMomentQueue"),
+    "selection": (
+        "PairBoundary",
+        "SelectionRegions",
+        "boundary_curve",
+        "rival_area",
+        "selection_owner",
+        "selection_regions",
+    ),
+    "sensitivity": ("Knob", "Sensitivity", "sensitivities"),
+    "services": (
+        "LAWS",
+        "LawQueue",
+        "NamedLaw",
+        "ServiceLaw",
+        "make_law",
+        "queue_for",
+        "service_scv",
+        "service_time",
+    ),
+    "tabulated": ("TabulatedQueue",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "LAWS",
     "POLICIES",
+    "Capacity",
+    "DampedHistory",
+    "DensityAndMix",
     "Equilibrium",
     "ErlangC",
+    "Knob",
+    "Law",
+    "LawQueue",
+    "MixLimits",
+    "NamedLaw",
+    "PairBoundary",
+    "PerSite",
+    "PhaseType",
+    "PhaseTypeQueue",
+    "Placement",
     "Policy",
+    "QueueOfMix",
+    "RenewalQueue",
+    "RobustPlacement",
     "Sample",
+    "SelectionRegions",
+    "Sensitivity",
     "ServiceLaw",
+    "SiteLoadAnswer",
+    "TabulatedQueue",
     "TheoryAnswer",
     "TieredNetwork",
+    "TwoMomentQueue",
     "WaitModel",
+    "WaitSampler",
+    "advertise",
     "association_per_density",
     "association_probability",
+    "boundary_curve",
+    "boundary_distance",
+    "break_even_wait",
+    "capacity",
+    "cell_moments",
+    "damped_iteration",
+    "distance_advantage",
     "erlang_c",
+    "evaluate",
+    "make_law",
+    "mean_and_error",
     "mean_serving_distance",
     "mean_wait",
     "minimum_density",
+    "minimum_density_and_mix",
     "nearest_distances",
     "normalised_wait",
     "normalised_wait_and_slope",
     "offered_load_for_wait",
     "offered_load_slope",
+    "optimal_placement",
+    "project_placement",
+    "queue_for",
+    "rival_area",
+    "robust_placement",
     "sample_requests",
+    "select",
+    "selection_owner",
+    "selection_regions",
+    "sensitivities",
+    "service_scv",
+    "service_time",
     "serving_distance_pdf",
     "solve",
     "solve_equilibrium",
+    "solve_law",
+    "unit_quantile",
     "wait_cdf",
     "wait_quantile",
 ]

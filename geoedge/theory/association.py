@@ -15,26 +15,45 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from geoedge.errors import GeoEdgeError
-from geoedge.theory import _panels
+from geoedge.theory._panels import tables
+from geoedge.theory._rules import emit_rule
+from geoedge.theory._shares import all_shares, attracted
+from geoedge.theory.network import TieredNetwork
 
 __all__ = [
+    "Attraction",
     "CostRule",
     "association_per_density",
     "association_probability",
+    "attracted_load",
     "cost_rule",
     "mean_serving_distance",
     "serving_distance_pdf",
-    "shares_and_slopes",
 ]
 
 FloatArray = NDArray[np.float64]
 
-_LAYERS = (4.0, 16.0, 64.0)  # joints below a limit, in widths of the layer there
+
+class Attraction(NamedTuple):
+    """What one site of each tier attracts, for each request of unit intensity."""
+
+    area: FloatArray
+    """Served area A/λ [km²], shape (S, Q)."""
+    requests: FloatArray
+    """Requests Σ_q p_q A/λ [km²], shape (S,)."""
+    work: FloatArray
+    """Server time Σ_q p_q t_{s,q} A/λ [s km²], shape (S,)."""
+    work_slope: FloatArray
+    """Derivatives ∂work_s/∂W_t [km²], shape (S, S)."""
+    request_slope: FloatArray
+    """Derivatives ∂requests_s/∂W_t [km²/s], shape (S, S)."""
 
 
 class CostRule(NamedTuple):
-    """A quadrature rule for one request type: E[f(s, ξ R_s^α); served by s] ≈ λ_s Σ weight f(tier, delay)."""
+    """A quadrature rule: E[f(s, ξ R_s^α); served by s] ≈ λ_s Σ weight f(tier, delay), summed by request type."""
 
+    kind: NDArray[np.int64]
+    """Index of the request type, shape (n,)."""
     tier: NDArray[np.int64]
     """Index of the serving tier, shape (n,)."""
     delay: FloatArray
@@ -97,47 +116,42 @@ def association_per_density(
         As `association_probability`.
     """
     density, offset = _checked(tier_density, cost_offset, delay_coefficient, delay_exponent)
-    share, _ = shares_and_slopes(density, offset, delay_coefficient, delay_exponent, slopes=False)
+    mass, scale = 2.0 / delay_exponent, _scale(delay_coefficient, delay_exponent)
+    share = all_shares(offset, density, scale, mass, tables(delay_exponent))
     return share.reshape(np.shape(cost_offset))
 
 
-def shares_and_slopes(
-    density: FloatArray,
-    offset: FloatArray,
-    delay_coefficient: float,
-    delay_exponent: float,
-    *,
-    slopes: bool = True,
-) -> tuple[FloatArray, FloatArray]:
-    """Return A/λ and the overlaps from which its derivatives follow, for arguments known to be in order.
+def attracted_load(
+    network: TieredNetwork, wait: FloatArray, *, slopes: bool = False, blur: float = 1.0
+) -> Attraction:
+    """Return what one site of each tier attracts at given waits, per unit of request intensity.
 
     Parameters
     ----------
-    density
-        Tier densities λ_s [1/km²], shape (S,).
-    offset
-        Offsets β [s], shape (S, Q).
-    delay_coefficient, delay_exponent
-        As in `association_probability`.
+    network
+        Tiers, requests and their times.
+    wait
+        Advertised waits [s], shape (S,).
     slopes
-        Whether to compute the overlaps; they are zero otherwise.
-
-    Returns
-    -------
-    share
-        A/λ [km²], shape (S, Q).
-    overlap
-        g with ∂(A_s/λ_s)/∂β_t = λ_t g_{s,t} for t ≠ s and ∂(A_s/λ_s)/∂β_s = −Σ_{t≠s} λ_t g_{s,t} [km⁴/s], shape
-        (Q, S, S), symmetric in its tiers. It is infinite at an exact tie when α ≥ 4, and merely large here.
+        Whether to compute the derivatives by the waits; they are zero otherwise. They are infinite at an exact tie
+        when α ≥ 4, and merely large here.
+    blur
+        Factor on the radio delay.
     """
-    mass = 2.0 / delay_exponent
-    scale = np.pi * delay_coefficient**-mass
-    share = np.zeros_like(offset)
-    overlap = np.zeros((offset.shape[1], density.size, density.size))
-    order = np.argsort(offset, axis=0)
-    rule = _panels.tables(delay_exponent)
-    _panels.all_shares(offset, order, density, scale, mass, rule, share, overlap, slopes)
-    return share, overlap + overlap.transpose(0, 2, 1)
+    coefficient, exponent = blur * network.delay_coefficient, network.delay_exponent
+    return Attraction(
+        *attracted(
+            wait,
+            network.prefill_time,
+            network.occupancy_time,
+            network.type_probability,
+            network.tier_density,
+            _scale(coefficient, exponent),
+            2.0 / exponent,
+            tables(exponent),
+            slopes,
+        )
+    )
 
 
 def cost_rule(
@@ -149,31 +163,33 @@ def cost_rule(
     delay_limit: FloatArray | None = None,
     layer: FloatArray | None = None,
 ) -> CostRule:
-    """Return nodes and weights over the radio delay of the serving site, for one request type.
+    """Return nodes and weights over the radio delay of the serving site, for some request types.
 
     Parameters
     ----------
     density
         Tier densities λ_s [1/km²], shape (S,).
     offset
-        Offsets β [s], shape (S,).
+        Offsets β [s], shape (S, Q).
     delay_coefficient, delay_exponent
         As in `association_probability`.
     delay_limit
-        Largest radio delay that counts [s], shape (S,), the ξ r_max^α of Eq. (38); all delays count without it.
+        Largest radio delay that counts [s], shape (S, Q), the ξ r_max^α of Eq. (38); all delays count without it.
     layer
-        Width in which the function changes just below the limit [s], shape (S,): the nodes are finer there.
+        Width in which the function saturates just below the limit [s], shape (S,), infinite where it does not: the
+        nodes are finer there.
     """
-    mass = 2.0 / delay_exponent
-    scale = np.pi * delay_coefficient**-mass
-    limits = np.full(offset.size, np.inf) if delay_limit is None else np.maximum(delay_limit, 0.0)
-    joints = [offset, offset + limits]
-    if layer is not None:
-        joints += [offset + limits - multiple * layer for multiple in _LAYERS]
-    levels = np.unique(np.concatenate(joints))
-    levels = levels[np.isfinite(levels) & (levels >= offset.min())]
-    order, rule = np.argsort(offset), _panels.tables(delay_exponent)
-    return CostRule(*_panels.emit_rule(offset, order, density, scale, mass, levels, limits, rule))
+    limits = np.full(offset.shape, np.inf) if delay_limit is None else np.maximum(delay_limit, 0.0)
+    layers = np.full(density.shape, np.inf) if layer is None else layer
+    scale, rule = _scale(delay_coefficient, delay_exponent), tables(delay_exponent)
+    # one memory layout, for which the kernel is compiled once
+    offset, limits = np.ascontiguousarray(offset), np.ascontiguousarray(limits)
+    return CostRule(*emit_rule(offset, density, scale, 2.0 / delay_exponent, limits, layers, rule))
+
+
+def _scale(delay_coefficient: float, delay_exponent: float) -> float:
+    """Return π ξ^{−2/α}, the mean number of sites per density whose radio delay is below one second."""
+    return float(np.pi * delay_coefficient ** (-2.0 / delay_exponent))
 
 
 def serving_distance_pdf(
@@ -202,10 +218,23 @@ def serving_distance_pdf(
     Raises
     ------
     GeoEdgeError
-        As `association_probability`, or if the conditional density is asked of a tier that serves nobody.
+        As `association_probability`, or if a distance is NaN, there is no such tier, or the conditional density is
+        asked of one that serves nobody.
     """
     density, offset = _checked(tier_density, cost_offset, delay_coefficient, delay_exponent)
-    radius = np.maximum(np.asarray(distance, dtype=np.float64), 0.0)
+    if tier not in range(density.size):
+        msg = f"serving_distance_pdf: `tier` is {tier}, but must be an index from 0 to {density.size - 1}"
+        raise GeoEdgeError(msg)
+    if offset.shape[1] != 1 or tier not in range(density.size):
+        msg = (
+            f"serving_distance_pdf: `tier` is {tier} and `cost_offset` has shape {np.shape(cost_offset)}, but must be "
+            f"an index below {density.size} and shape ({density.size},), the offsets of one type"
+        )
+        raise GeoEdgeError(msg)
+    radius = np.maximum(_numbers("distance", distance), 0.0)
+    if np.isnan(radius).any():
+        msg = "serving_distance_pdf: `distance` is nan, but must hold numbers of km"
+        raise GeoEdgeError(msg)
     gaps = (offset[tier, 0] - offset[:, 0]) / delay_coefficient
     reach = np.maximum(radius[..., None] ** delay_exponent + gaps, 0.0) ** (2.0 / delay_exponent)
     pdf = 2.0 * np.pi * density[tier] * radius * np.exp(-np.pi * (reach @ density))
@@ -242,7 +271,7 @@ def mean_serving_distance(
     density, offset = _checked(tier_density, cost_offset, delay_coefficient, delay_exponent)
     mean = np.empty_like(offset)
     for q in range(offset.shape[1]):
-        rule = cost_rule(density, offset[:, q], delay_coefficient, delay_exponent)
+        rule = cost_rule(density, offset[:, [q]], delay_coefficient, delay_exponent)
         radius = (rule.delay / delay_coefficient) ** (1.0 / delay_exponent)
         moment = np.bincount(rule.tier, rule.weight * radius, density.size)
         share = np.bincount(rule.tier, rule.weight, density.size)
@@ -254,8 +283,7 @@ def _checked(
     tier_density: ArrayLike, cost_offset: ArrayLike, delay_coefficient: float, delay_exponent: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return densities (S,) and offsets (S, Q), or say in one line what is wrong with them."""
-    density = np.asarray(tier_density, dtype=np.float64)
-    offset = np.asarray(cost_offset, dtype=np.float64)
+    density, offset = _numbers("tier_density", tier_density), _numbers("cost_offset", cost_offset)
     if density.ndim != 1 or offset.ndim not in (1, 2) or offset.shape[0] != density.size:
         msg = (
             f"association: `tier_density` {density.shape} and `cost_offset` {offset.shape} "
@@ -266,7 +294,8 @@ def _checked(
         msg = f"association: `tier_density` must be nonnegative with one above 0, not {density.tolist()}"
         raise GeoEdgeError(msg)
     if not np.isfinite(offset).all():
-        msg = "association: `cost_offset` must be finite seconds; leave out tiers that no request may choose"
+        bad = float(offset[~np.isfinite(offset)][0])
+        msg = f"association: `cost_offset` must be finite seconds, not {bad}; leave out tiers that no request may choose"
         raise GeoEdgeError(msg)
     if not (0.0 < delay_coefficient < np.inf and 0.0 < delay_exponent <= 16.0):
         msg = (
@@ -274,4 +303,16 @@ def _checked(
             "must be positive, the exponent at most 16"
         )
         raise GeoEdgeError(msg)
-    return density, offset.reshape(density.size, -1)
+    return density, np.ascontiguousarray(offset.reshape(density.size, -1))
+
+
+def _numbers(name: str, value: ArrayLike) -> FloatArray:
+    """Return an array of real numbers, or say in one line that it is none."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf":
+        msg = f"association: `{name}` must be real numbers in rows of one length, not {' '.join(repr(value).split())[:60]}"
+        raise GeoEdgeError(msg)
+    return array.astype(np.float64)

@@ -1,26 +1,38 @@
-"""How soon the first token comes on a Poisson network, and what caches save, Eqs. (37)–(45), (51)."""
+"""How soon the first token comes on a Poisson network, and what caches save, Eqs. (37)–(45)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from geoedge.answers import first_reached
 from geoedge.errors import GeoEdgeError
-from geoedge.theory.association import CostRule, cost_rule, mean_serving_distance
-from geoedge.theory.equilibrium import Equilibrium, Policy, solve_equilibrium
+from geoedge.theory.association import cost_rule, mean_serving_distance
+from geoedge.theory.equilibrium import Equilibrium, Policy, advertise, solve_equilibrium
 from geoedge.theory.network import TieredNetwork
-from geoedge.theory.queueing import WaitModel
+from geoedge.theory.protocols import QueueOfMix, WaitModel, select
+from geoedge.theory.queueing import ErlangC
 
-__all__ = ["TheoryAnswer", "minimum_density", "solve"]
+__all__ = ["TheoryAnswer", "evaluate", "solve"]
 
 FloatArray = NDArray[np.float64]
 
+_PAIRS_AT_ONCE = 4000  # pairs of tiers, summed over types, whose nodes are held at a time
 _NEVER_WAITS = 1e-15  # a smaller probability to wait is no boundary layer worth nodes of its own
+
+
+class _Nodes(NamedTuple):
+    """Nodes over type, serving tier and radio delay [s], and the probability of each."""
+
+    kind: NDArray[np.int64]
+    tier: NDArray[np.int64]
+    delay: FloatArray
+    probability: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +103,12 @@ class TheoryAnswer:
         return (self.prefill_seconds_per_site > 1.0) & self._present
 
     @property
+    def mean_hit_tokens(self) -> float:
+        """Cached prefix tokens of a request where it is served d̄ = Σ p A d, Eq. (44) [token]."""
+        weight = self.association * self.network.type_probability
+        return float((weight * self.network.hit_tokens).sum())
+
+    @property
     def mean_ttft(self) -> float:
         """Mean time to first token [s], Eq. (42)."""
         return float(sum(self.parts().values()))
@@ -146,6 +164,44 @@ class TheoryAnswer:
         """
         return self._at_targets(tau, self._queue_free)
 
+    def no_wait_bound(self, tau: ArrayLike, kept: float = 0.95) -> FloatArray:
+        """Return a lower bound of `ttft_coverage` that a plan may rest on: everybody waits as long as few do.
+
+        With w_s the least wait that a share `kept` of the requests of tier s keeps, P(TTFT ≤ τ) is at least
+        P(radio + w_s + T_pf ≤ τ, W_s ≤ w_s). As a wait does not depend on where its request comes from, that is
+        F_W(w_s) times the queue-free coverage at a target that is shorter by w_s, added over tiers. A tier where
+        more than `kept` do not wait at all counts with all of these.
+
+        Parameters
+        ----------
+        tau
+            Targets τ₀ of the time to first token [s], any shape.
+        kept
+            Share 1 − ε of a tier's requests that wait no longer than planned, in (0, 1).
+
+        Raises
+        ------
+        GeoEdgeError
+            If `kept` lies outside (0, 1).
+        """
+        if not 0.0 < kept < 1.0:
+            msg = f"no_wait_bound: `kept` must lie in (0, 1), not {kept}"
+            raise GeoEdgeError(msg)
+        point = self.equilibrium
+        rates = (point.site_arrival_rate, point.service_rate, self.network.concurrency)
+        planned = np.where(point.overloaded, np.inf, point.queue.wait_quantile(kept, *rates))
+        keeping = np.where(point.overloaded, 0.0, point.queue.wait_cdf(planned, *rates))
+
+        def bound(tau: float) -> float:
+            if tau == np.inf:
+                return float(self.profile_share @ keeping)
+            spare = np.where(
+                point.overloaded[:, None], 0.0, tau - planned[:, None] - self.network.prefill_time
+            )
+            return float(sum((nodes.probability * keeping[nodes.tier]).sum() for nodes in self._rule(spare)))
+
+        return self._at_targets(tau, bound)
+
     def ttft_quantile(self, probability: float) -> float:
         """Return the least time within which this share of requests has its first token [s], Eq. (43).
 
@@ -169,8 +225,7 @@ class TheoryAnswer:
             raise GeoEdgeError(msg)
         if probability == 0.0:
             return 0.0
-        served = float(self.profile_share @ ~self.equilibrium.overloaded)
-        if probability >= min(1.0, served + 1e-12 * self.stable):
+        if probability >= min(1.0, self._served + 1e-12 * self.stable):
             return float("inf")
         return first_reached(self._coverage, probability, float(self.network.full_prefill_time.max()) + 1e-3)
 
@@ -205,39 +260,58 @@ class TheoryAnswer:
         return self.network.tier_density > 0.0
 
     @cached_property
-    def _layer(self) -> FloatArray:
-        """Mean wait of those who wait [s], shape (S,): how fast a tier's wait distribution rises."""
+    def _classes(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
+        """Tier, density [1/km²] and cost offsets [s] of each class of sites that are alike."""
+        there = np.flatnonzero(self._present)
+        return there, self.network.tier_density[there], self.equilibrium.cost_offset[there]
+
+    @property
+    def _served(self) -> float:
+        """Share of requests whose queue is stable."""
+        return float(self.profile_share @ ~self.equilibrium.overloaded)
+
+    @cached_property
+    def _tails(self) -> tuple[FloatArray, FloatArray]:
+        """Probability to wait, and the rate at which the wait of those who do falls off [1/s], each of shape (S,).
+
+        The latter is one over their mean wait: exact for Erlang's queue, and zero where it is of no account.
+        """
         point = self.equilibrium
-        delayed = 1.0 - point.queue.wait_cdf(
+        at_once = point.queue.wait_cdf(
             0.0, point.site_arrival_rate, point.service_rate, self.network.concurrency
         )
+        delayed = 1.0 - np.asarray(at_once)
         counts = (delayed > _NEVER_WAITS) & ~point.overloaded
-        return np.divide(point.mean_wait, delayed, out=np.full_like(delayed, np.inf), where=counts)
+        return delayed, np.divide(delayed, point.mean_wait, out=np.zeros_like(delayed), where=counts)
 
-    def _rule(
-        self, q: int, limit: FloatArray | None = None, layer: FloatArray | None = None
-    ) -> tuple[CostRule, FloatArray]:
-        """Return the nodes of one type over tiers with sites, and their probabilities."""
-        network, there = self.network, np.flatnonzero(self._present)
-        rule = cost_rule(
-            network.tier_density[there],
-            self.equilibrium.cost_offset[there, q],
-            network.delay_coefficient,
-            network.delay_exponent,
-            delay_limit=None if limit is None else limit[there],
-            layer=None if layer is None else layer[there],
-        )
-        tier = there[rule.tier]
-        weight = network.type_probability[q] * network.tier_density[tier] * rule.weight
-        return CostRule(tier, rule.delay, rule.weight), weight
+    @cached_property
+    def _layer(self) -> FloatArray:
+        """Mean wait of those who wait [s], shape (S,): how fast a tier's wait distribution rises."""
+        _, drain = self._tails
+        return np.divide(1.0, drain, out=np.full_like(drain, np.inf), where=drain > 0.0)
+
+    def _rule(self, limit: FloatArray | None = None, layer: FloatArray | None = None) -> Iterator[_Nodes]:
+        """Yield the nodes over tiers with sites, a few types at a time, with their probabilities."""
+        network, (there, density, offset) = self.network, self._classes
+        at_once = max(1, _PAIRS_AT_ONCE // there.size**2)
+        for first in range(0, network.types, at_once):
+            part = slice(first, first + at_once)
+            rule = cost_rule(
+                density,
+                offset[:, part],
+                network.delay_coefficient,
+                network.delay_exponent,
+                delay_limit=None if limit is None else limit[there, part],
+                layer=None if layer is None else layer[there],
+            )
+            kind, tier = rule.kind + first, there[rule.tier]
+            weight = network.type_probability[kind] * density[rule.tier] * rule.weight
+            yield _Nodes(kind, tier, rule.delay, weight)
 
     def _average(self, of_delay: Callable[[FloatArray], FloatArray]) -> float:
         """Return the mean over requests of a function of their radio delay."""
-        total = 0.0
-        for q in range(self.network.types):
-            rule, weight = self._rule(q)
-            total += float(weight @ of_delay(rule.delay))
-        return total
+        # no scalar product: the linear algebra library would start threads for it
+        return float(sum((nodes.probability * of_delay(nodes.delay)).sum() for nodes in self._rule()))
 
     def _at_targets(self, tau: ArrayLike, coverage: Callable[[float], float]) -> FloatArray:
         """Return a coverage at each of the targets."""
@@ -250,7 +324,7 @@ class TheoryAnswer:
     def _coverage(self, tau: float) -> float:
         """Return Eq. (39) at one target."""
         if tau == np.inf:
-            return float(self.profile_share @ ~self.equilibrium.overloaded)
+            return self._served
         return min(float(self._covered(tau).sum()), 1.0)
 
     def coverage_by_type(self, tau: float) -> FloatArray:
@@ -261,6 +335,9 @@ class TheoryAnswer:
         tau
             Target τ₀ of the time to first token [s].
         """
+        if np.isnan(tau):
+            msg = "coverage_by_type: `tau` is nan, but must be a target in seconds"
+            raise GeoEdgeError(msg)
         asked = self.network.type_probability
         found = np.full(self.network.types, np.nan)
         np.divide(self._covered(tau), asked, out=found, where=asked > 0)
@@ -269,36 +346,38 @@ class TheoryAnswer:
     def _covered(self, tau: float) -> FloatArray:
         """Return the share of all requests that are of each type and in time, shape (Q,)."""
         point, network = self.equilibrium, self.network
-        kinds, tiers, spare, weights = [], [], [], []
-        for q in range(network.types):
-            limit = np.where(point.overloaded, 0.0, tau - network.prefill_time[:, q])
-            rule, weight = self._rule(q, limit, self._layer)
-            kinds.append(np.full(len(weight), q))
-            tiers.append(rule.tier)
-            spare.append(limit[rule.tier] - rule.delay)
-            weights.append(weight)
-        kind, tier = np.concatenate(kinds), np.concatenate(tiers)
-        time, weight = np.concatenate(spare), np.concatenate(weights)
-        in_time = np.zeros(len(weight))
+        limit = np.where(point.overloaded[:, None], 0.0, tau - network.prefill_time)
+        covered = np.zeros(network.types)
+        for nodes in self._rule(limit, self._layer):
+            spare = limit[nodes.tier, nodes.kind] - nodes.delay
+            in_time = self._waits_at_most(nodes.tier, spare)
+            covered += np.bincount(nodes.kind, nodes.probability * in_time, network.types)
+        return covered
+
+    def _waits_at_most(self, tier: NDArray[np.int64], time: FloatArray) -> FloatArray:
+        """Return F_W of each of these tiers at its time, Eq. (20)."""
+        point = self.equilibrium
+        if type(point.queue) is ErlangC:
+            delayed, drain = self._tails
+            return np.asarray(1.0 - delayed[tier] * np.exp(-drain[tier] * np.maximum(time, 0.0)))
+        in_time = np.zeros(len(tier))
         for s in np.unique(tier):
             mine = tier == s
-            in_time[mine] = point.queue.wait_cdf(
-                time[mine], point.site_arrival_rate[s], point.service_rate[s], network.concurrency[s]
+            in_time[mine] = select(point.queue, s).wait_cdf(
+                time[mine], point.site_arrival_rate[s], point.service_rate[s], self.network.concurrency[s]
             )
-        return np.asarray(np.bincount(kind, weight * in_time, network.types), dtype=np.float64)
+        return in_time
 
     def _queue_free(self, tau: float) -> float:
         """Return the coverage at one target if F_W were one."""
         if tau == np.inf:
             return 1.0
-        covered = 0.0
-        for q in range(self.network.types):
-            covered += float(self._rule(q, tau - self.network.prefill_time[:, q])[1].sum())
-        return min(covered, 1.0)
+        spare = tau - self.network.prefill_time
+        return min(float(sum(nodes.probability.sum() for nodes in self._rule(spare))), 1.0)
 
 
 def solve(
-    network: TieredNetwork, policy: Policy = "load_aware", *, queue: WaitModel | None = None
+    network: TieredNetwork, policy: Policy = "load_aware", *, queue: WaitModel | QueueOfMix | None = None
 ) -> TheoryAnswer:
     """Solve a network under a policy.
 
@@ -309,7 +388,7 @@ def solve(
     policy
         ``"load_aware"``, ``"prefix_only"`` or ``"nearest"``.
     queue
-        Wait model; `ErlangC` if omitted.
+        Wait model, or a rule that makes one of the mixture that each tier serves; `ErlangC` if omitted.
 
     Raises
     ------
@@ -325,48 +404,26 @@ def solve(
     return TheoryAnswer(solve_equilibrium(network, policy, queue=queue))
 
 
-def minimum_density(
-    network: TieredNetwork,
-    reliability: float,
-    ttft_target: float,
-    policy: Policy = "load_aware",
-    *,
-    queue: WaitModel | None = None,
-) -> float:
-    """Return the least site density that covers a share of requests in time [1/km²], Eq. (51).
-
-    The placement and the spatial demand stay as they are; only the number of sites changes.
+def evaluate(
+    network: TieredNetwork, waits: ArrayLike, *, queue: WaitModel | QueueOfMix | None = None
+) -> TheoryAnswer:
+    """Return what load-aware routing makes of waits that the tiers advertise; nothing is solved.
 
     Parameters
     ----------
     network
-        The network whose density is scaled.
-    reliability
-        Share ζ of requests to cover, in (0, 1).
-    ttft_target
-        Target τ₀ of the time to first token [s].
-    policy, queue
+        Tiers, requests and their times.
+    waits
+        Advertised waits [s], shape (S,), such as the iterates of `damped_iteration`.
+    queue
         As in `solve`.
-
-    Returns
-    -------
-    float
-        Density λ_b [1/km²]; infinite where no density is enough, as when prefill alone takes longer.
 
     Raises
     ------
     GeoEdgeError
-        If the reliability lies outside (0, 1).
+        If the waits do not fit.
     """
-    if not 0.0 < reliability < 1.0:
-        msg = f"minimum_density: `reliability` must lie in (0, 1), not {reliability}"
-        raise GeoEdgeError(msg)
-
-    def coverage(density: float) -> float:
-        answer = solve(network.scaled(density / network.site_density), policy, queue=queue)
-        return float(answer.ttft_coverage(ttft_target))
-
-    return first_reached(coverage, reliability, network.site_density)
+    return TheoryAnswer(advertise(network, waits, queue=queue))
 
 
 def _distance(network: TieredNetwork, delay: FloatArray) -> FloatArray:

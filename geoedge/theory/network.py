@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -77,14 +78,17 @@ class TieredNetwork:
 
     def __post_init__(self) -> None:
         """Freeze the arrays and say in one line what cannot be right."""
-        sizes = {"S": np.size(self.tier_density), "Q": np.size(self.type_probability)}
+        sizes = {
+            "S": _numbers("tier_density", self.tier_density).size,
+            "Q": _numbers("type_probability", self.type_probability).size,
+        }
         if sizes["S"] == 0:
             _refuse("tier_density", "no tier", "at least one tier; add a profile, an empty fallback will do")
         for name, axes in _SHAPES.items():
             shape = tuple(sizes[axis] for axis in axes)
             object.__setattr__(self, name, _frozen(name, getattr(self, name), shape, axes))
         for name in ("request_intensity", "delay_coefficient", "delay_exponent"):
-            value = float(getattr(self, name))
+            value = _number(name, getattr(self, name))
             if not (0.0 <= value < np.inf) or (value == 0.0 and name != "request_intensity"):
                 _refuse(name, value, "a positive number" if "delay" in name else "a nonnegative number")
             object.__setattr__(self, name, value)
@@ -165,7 +169,7 @@ class TieredNetwork:
 
 def _frozen(name: str, value: ArrayLike, shape: tuple[int, ...], axes: str) -> NDArray[np.generic]:
     """Return a read-only copy of the right shape and type, all values finite and nonnegative."""
-    array = np.array(value, dtype=np.float64)
+    array = _numbers(name, value)
     if array.shape != shape:
         _refuse(name, f"shape {array.shape}", f"shape ({', '.join(axes)}) = {shape}")
     fine = np.isfinite(array) & (array >= 0.0)
@@ -179,7 +183,26 @@ def _frozen(name: str, value: ArrayLike, shape: tuple[int, ...], axes: str) -> N
     return array
 
 
-def _refuse(name: str, given: object, allowed: str) -> None:
+def _numbers(name: str, value: ArrayLike) -> FloatArray:
+    """Return a copy as an array of real numbers, or say that it is none."""
+    try:
+        array = np.array(value)
+    except ValueError:  # rows of different lengths
+        array = np.array(None)
+    if array.dtype.kind not in "biuf":
+        _refuse(name, " ".join(repr(value).split())[:60], "real numbers in rows of one length")
+    return array.astype(np.float64)
+
+
+def _number(name: str, value: float) -> float:
+    """Return one number, or say that it is none."""
+    array = _numbers(name, value)
+    if array.ndim:
+        _refuse(name, array.tolist(), "one number")
+    return float(array)
+
+
+def _refuse(name: str, given: object, allowed: str) -> NoReturn:
     """Raise the one line of an error: where, what was given, what is allowed."""
     msg = f"TieredNetwork: `{name}` is {given}, but must be {allowed}"
     raise GeoEdgeError(msg)

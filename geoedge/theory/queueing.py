@@ -1,4 +1,4 @@
-"""The M/M/c queue, its inverse, and the protocols that let every answer use another queue.
+"""The M/M/c queue and its inverse; other queues are in `geoedge.theory.queues`.
 
 Everything is vectorised and broadcasts. A queue is described by its arrival rate λ [1/s], the service rate μ of
 one server [1/s] and its concurrency c (servers), or without units by the offered load a = λ/μ [servers].
@@ -8,17 +8,16 @@ Its wait in mean service times is the normalised wait h_c(a) = C/(c − a) of Eq
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc, gammaln
 
 from geoedge.errors import GeoEdgeError
+from geoedge.theory.protocols import WaitModel
 
 __all__ = [
     "ErlangC",
-    "ServiceLaw",
     "WaitModel",
     "erlang_c",
     "mean_wait",
@@ -68,7 +67,7 @@ def erlang_c(offered_load: ArrayLike, concurrency: ArrayLike) -> FloatArray:
     >>> float(erlang_c(0.7, 1))  # one server: the probability that it is busy
     0.7
     """
-    load, servers = _load_and_servers(offered_load, concurrency)
+    load, servers = load_and_servers(offered_load, concurrency)
     inside = np.minimum(load, servers)
     blocked = np.exp(_log_erlang_b(inside, servers, _log_of_servers(servers)))
     waits = servers * blocked / ((servers - inside) + inside * blocked)
@@ -124,10 +123,7 @@ def wait_cdf(
     GeoEdgeError
         As `mean_wait`, or if a time is NaN.
     """
-    waits = np.asarray(time, dtype=np.float64)
-    if np.isnan(waits).any():
-        msg = "wait_cdf: `time` holds NaN; give waits in seconds"
-        raise GeoEdgeError(msg)
+    waits = times(time)
     delayed, drain = _delayed_and_drain(arrival_rate, service_rate, concurrency)
     alive = drain > 0.0
     exponent = np.where(alive, drain, 1.0) * np.maximum(waits, 0.0)
@@ -158,10 +154,7 @@ def wait_quantile(
     GeoEdgeError
         As `mean_wait`, or if a probability lies outside [0, 1].
     """
-    level = np.asarray(probability, dtype=np.float64)
-    if not ((level >= 0.0) & (level <= 1.0)).all():
-        msg = f"wait_quantile: `probability` must lie in [0, 1], not {level.tolist()}"
-        raise GeoEdgeError(msg)
+    level = probabilities(probability)
     delayed, drain = _delayed_and_drain(arrival_rate, service_rate, concurrency)
     alive = drain > 0.0
     with np.errstate(divide="ignore"):
@@ -209,10 +202,10 @@ def normalised_wait_and_slope(
     GeoEdgeError
         As `erlang_c`.
     """
-    load, servers = _load_and_servers(offered_load, concurrency)
+    load, servers = load_and_servers(offered_load, concurrency)
     inside = load < servers
     safe = np.where(inside, np.maximum(load, _TINY), 0.5 * servers)
-    log_wait, elasticity = _log_wait_and_elasticity(safe, servers, servers - safe, _log_of_servers(servers))
+    log_wait, elasticity = log_wait_and_elasticity(safe, servers, servers - safe)
     slope = np.exp(log_wait - np.log(safe)) * elasticity
     wait = np.where(load > 0.0, np.exp(log_wait), 0.0)
     return np.where(inside, wait, np.inf)[()], np.where(inside, slope, np.inf)[()]
@@ -247,7 +240,7 @@ def offered_load_for_wait(wait: ArrayLike, concurrency: ArrayLike) -> FloatArray
     >>> round(float(offered_load_for_wait(1.0, 1)), 12)  # one server: h(a) = a/(1 - a)
     0.5
     """
-    waits, servers = _load_and_servers(wait, concurrency, name="wait")
+    waits, servers = load_and_servers(wait, concurrency, name="wait")
     inside = (waits > 0.0) & np.isfinite(waits)
     load = _invert(np.where(inside, waits, 1.0), servers)
     return np.where(inside, load, np.where(waits > 0.0, servers, 0.0))[()]
@@ -271,70 +264,6 @@ def offered_load_slope(wait: ArrayLike, concurrency: ArrayLike) -> FloatArray:
         return np.divide(1.0, normalised_wait_and_slope(load, concurrency)[1])[()]
 
 
-@runtime_checkable
-class WaitModel(Protocol):
-    """A queue as theory, field and simulation see it; `ErlangC` is the default.
-
-    An implementation may hold parameters of its own, such as the variability of service. Its mean wait must grow
-    from zero with the load and pass all bounds as the load nears the concurrency.
-    """
-
-    def mean_wait(
-        self, arrival_rate: ArrayLike, service_rate: ArrayLike, concurrency: ArrayLike
-    ) -> FloatArray:
-        """Return the mean wait [s], infinite where the load reaches the concurrency."""
-        ...
-
-    def wait_cdf(
-        self, time: ArrayLike, arrival_rate: ArrayLike, service_rate: ArrayLike, concurrency: ArrayLike
-    ) -> FloatArray:
-        """Return the probability to wait at most `time` [s], zero everywhere at an unstable queue."""
-        ...
-
-    def wait_quantile(
-        self, probability: ArrayLike, arrival_rate: ArrayLike, service_rate: ArrayLike, concurrency: ArrayLike
-    ) -> FloatArray:
-        """Return the least wait [s] that is kept with this probability."""
-        ...
-
-    def normalised_wait_and_slope(
-        self, offered_load: ArrayLike, concurrency: ArrayLike
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the mean wait in mean service times and its derivative by the load."""
-        ...
-
-    def offered_load_for_wait(self, wait: ArrayLike, concurrency: ArrayLike) -> FloatArray:
-        """Return the load [servers] at which the normalised wait has this value."""
-        ...
-
-
-@runtime_checkable
-class ServiceLaw(Protocol):
-    """How long a request holds its server, given how long its prefill and its mean decode take."""
-
-    def service_time(
-        self, prefill_time: ArrayLike, decode_time: ArrayLike, mixture_time: ArrayLike, mark: ArrayLike
-    ) -> FloatArray:
-        """Return service times [s].
-
-        Parameters
-        ----------
-        prefill_time
-            Residual prefill time of the request where it is served [s].
-        decode_time
-            Mean decode time of its type [s].
-        mixture_time
-            Mean occupancy of everything that its site serves [s], for laws that do not see types.
-        mark
-            Unit-exponential draw of the request, the same under every law and policy.
-        """
-        ...
-
-    def variance(self, prefill_time: ArrayLike, decode_time: ArrayLike) -> FloatArray:
-        """Return the variance [s²] of the service time of one type at one profile."""
-        ...
-
-
 @dataclass(frozen=True)
 class ErlangC:
     """The M/M/c queue of Eqs. (18)–(20) as a `WaitModel`: the functions of this module under their own names."""
@@ -346,20 +275,20 @@ class ErlangC:
     offered_load_for_wait = staticmethod(offered_load_for_wait)
 
 
-def _load_and_servers(
+def load_and_servers(
     load: ArrayLike, concurrency: ArrayLike, name: str = "offered_load"
 ) -> tuple[FloatArray, FloatArray]:
     """Return both as broadcast float arrays, or say in one line what is wrong with them."""
     loads, servers = np.broadcast_arrays(
         np.asarray(load, dtype=np.float64), np.asarray(concurrency, dtype=np.float64)
     )
-    _require(bool((loads >= 0.0).all()), name, loads, "nonnegative numbers")
+    require(bool((loads >= 0.0).all()), name, loads, "nonnegative numbers")
     whole = (servers >= 1.0) & (servers == np.rint(servers)) & np.isfinite(servers)
-    _require(bool(whole.all()), "concurrency", servers, "positive integers")
+    require(bool(whole.all()), "concurrency", servers, "positive integers")
     return loads, servers
 
 
-def _require(fine: bool, name: str, value: FloatArray, allowed: str) -> None:
+def require(fine: bool, name: str, value: FloatArray, allowed: str) -> None:
     """Raise the one-line error of an argument that is not as allowed."""
     if not fine:
         shown = np.array2string(value, threshold=8, separator=", ").replace("\n", "")
@@ -367,15 +296,40 @@ def _require(fine: bool, name: str, value: FloatArray, allowed: str) -> None:
         raise GeoEdgeError(msg)
 
 
+def rates_and_servers(
+    arrival_rate: ArrayLike, service_rate: ArrayLike, concurrency: ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return all three as float arrays, or say in one line what is wrong with the rates."""
+    arrivals = np.asarray(arrival_rate, dtype=np.float64)
+    service = np.asarray(service_rate, dtype=np.float64)
+    require(bool(((arrivals >= 0.0) & np.isfinite(arrivals)).all()), "arrival_rate", arrivals, "rates >= 0")
+    require(bool(((service > 0.0) & np.isfinite(service)).all()), "service_rate", service, "rates > 0")
+    return arrivals, service, np.asarray(concurrency, dtype=np.float64)
+
+
+def times(time: ArrayLike) -> FloatArray:
+    """Return waits [s] as an array without NaN."""
+    waits = np.asarray(time, dtype=np.float64)
+    if np.isnan(waits).any():
+        msg = "wait_cdf: `time` holds NaN; give waits in seconds"
+        raise GeoEdgeError(msg)
+    return waits
+
+
+def probabilities(probability: ArrayLike) -> FloatArray:
+    """Return probabilities as an array inside [0, 1]."""
+    level = np.asarray(probability, dtype=np.float64)
+    if not ((level >= 0.0) & (level <= 1.0)).all():
+        msg = f"wait_quantile: `probability` must lie in [0, 1], not {level.tolist()}"
+        raise GeoEdgeError(msg)
+    return level
+
+
 def _delayed_and_drain(
     arrival_rate: ArrayLike, service_rate: ArrayLike, concurrency: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """Return Erlang's C and the rate cμ − λ [1/s] at which a busy queue drains."""
-    arrivals = np.asarray(arrival_rate, dtype=np.float64)
-    service = np.asarray(service_rate, dtype=np.float64)
-    _require(bool(((arrivals >= 0.0) & np.isfinite(arrivals)).all()), "arrival_rate", arrivals, "rates >= 0")
-    _require(bool(((service > 0.0) & np.isfinite(service)).all()), "service_rate", service, "rates > 0")
-    servers = np.asarray(concurrency, dtype=np.float64)
+    arrivals, service, servers = rates_and_servers(arrival_rate, service_rate, concurrency)
     return erlang_c(arrivals / service, servers), _exact_drain(servers, service, arrivals)
 
 
@@ -410,11 +364,14 @@ def _log_erlang_b(load: FloatArray, servers: FloatArray, of_servers: FloatArray)
     return np.asarray(of_servers - deviance - np.log(gammaincc(servers + 1.0, load)))
 
 
-def _log_wait_and_elasticity(
-    load: FloatArray, servers: FloatArray, slack: FloatArray, of_servers: FloatArray
+def log_wait_and_elasticity(
+    load: FloatArray, servers: FloatArray, slack: FloatArray, of_servers: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return log h_c(a) and d log h / d log a for 0 ≤ a < c, given c − a to its last digit."""
-    log_blocked = _log_erlang_b(load, servers, of_servers)
+    """Return log h_c(a) and d log h / d log a for 0 < a < c, given c − a to its last digit.
+
+    `of_servers` is what depends on c alone, where it has been computed before.
+    """
+    log_blocked = _log_erlang_b(load, servers, _log_of_servers(servers) if of_servers is None else of_servers)
     blocked = np.exp(log_blocked)
     mixed = slack + load * blocked
     log_wait = log_blocked + np.log(servers / (mixed * slack))
@@ -428,7 +385,7 @@ def _invert(wait: FloatArray, servers: FloatArray) -> FloatArray:
     odds = np.maximum(servers * wait - 1.0, 1.0 / servers)
     for _ in range(60):
         slack = servers / (1.0 + odds)
-        log_wait, elasticity = _log_wait_and_elasticity(odds * slack, servers, slack, of_servers)
+        log_wait, elasticity = log_wait_and_elasticity(odds * slack, servers, slack, of_servers)
         step = (target - log_wait) * (1.0 + odds) / elasticity
         odds = odds * np.exp(np.minimum(np.maximum(step, -700.0), 20.0))
         # convergence is quadratic: what a step below 1e-9 leaves is rounding, which grows as c - a runs out of digits

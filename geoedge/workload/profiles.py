@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from geoedge.errors import ScenarioError
 from geoedge.workload.forest import ROOT, PrefixForest
-from geoedge.workload.hardware import PrefillCurve
+from geoedge.workload.hardware import Prefill
 
 __all__ = ["CacheProfile", "dominated", "incremental_values", "value_score"]
 
@@ -49,7 +49,7 @@ class CacheProfile:
 
 
 def value_score(
-    popularity: float, prompt_tokens: int, depth_tokens: int, stored_bytes: int, curve: PrefillCurve
+    popularity: float, prompt_tokens: int, depth_tokens: int, stored_bytes: int, curve: Prefill
 ) -> float:
     """Return the prefill time that a stored byte saves, Γ_v = p̂_v [g(L) − g(L − ℓ_v)]/B_v, Eq. (48) [s/B].
 
@@ -86,7 +86,7 @@ def incremental_values(
     request_vertices: Sequence[int],
     type_probability: npt.ArrayLike,
     prompt_tokens: npt.ArrayLike,
-    curve: PrefillCurve,
+    curve: Prefill,
 ) -> npt.NDArray[np.float64]:
     """Return what each vertex adds to its parent, Σ_q p_q [g(L_q − ℓ_parent) − g(L_q − ℓ_v)] [s], shape (V,).
 

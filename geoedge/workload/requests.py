@@ -10,7 +10,14 @@ import numpy.typing as npt
 from geoedge.errors import ScenarioError
 from geoedge.scenario import HardwareConfig, ProfileConfig, WorkloadConfig
 from geoedge.workload.forest import PrefixForest
-from geoedge.workload.hardware import PrefillCurve, concurrency, runtime_bytes, usable_kv_bytes
+from geoedge.workload.hardware import (
+    Prefill,
+    PrefillCurve,
+    PrefillTable,
+    concurrency,
+    runtime_bytes,
+    usable_kv_bytes,
+)
 from geoedge.workload.profiles import CacheProfile, request_vertex
 
 __all__ = ["ACTIVITIES", "Workload", "build_forest", "build_workload", "prefill_curve"]
@@ -94,12 +101,16 @@ def build_forest(workload: WorkloadConfig) -> PrefixForest:
     return PrefixForest.from_edges((v.name, v.parent or None, v.depth_tokens) for v in workload.prefixes)
 
 
-def prefill_curve(hardware: HardwareConfig) -> PrefillCurve:
-    """Return the prefill curve of a scenario's hardware."""
+def prefill_curve(hardware: HardwareConfig) -> Prefill:
+    """Return the prefill curve of a scenario's hardware, measured or by its coefficients."""
+    if hardware.prefill_table_tokens is not None and hardware.prefill_table_s is not None:
+        return PrefillTable(hardware.prefill_table_tokens, hardware.prefill_table_s)
     return PrefillCurve(hardware.prefill_linear_s, hardware.prefill_quadratic_s, hardware.prefill_constant_s)
 
 
-def build_workload(workload: WorkloadConfig, hardware: HardwareConfig) -> Workload:
+def build_workload(
+    workload: WorkloadConfig, hardware: HardwareConfig, *, curve: Prefill | None = None
+) -> Workload:
     """Compute the workload of a scenario: hits, memory, concurrency, times.
 
     Parameters
@@ -108,13 +119,15 @@ def build_workload(workload: WorkloadConfig, hardware: HardwareConfig) -> Worklo
         Prefixes, profiles and request types.
     hardware
         GPU and model.
+    curve
+        Prefill curve in place of the one of the hardware, such as a `PrefillFunction`.
 
     Raises
     ------
     ScenarioError
         If a profile leaves no memory for requests.
     """
-    requests, forest, curve = workload.requests, build_forest(workload), prefill_curve(hardware)
+    requests, forest, curve = workload.requests, build_forest(workload), curve or prefill_curve(hardware)
     profiles = tuple(_profile(entry, forest, hardware) for entry in workload.profiles)
     prompt = np.array([r.prompt_tokens for r in requests], dtype=np.int64)
     output = np.array([r.output_tokens for r in requests], dtype=np.int64)

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geoedge.serving.events import ServingEngine
-from geoedge.serving.queue import fcfs_starts
+from geoedge.serving.queue import fcfs_starts, simulate_waits
 from geoedge.serving.records import Requests
+from geoedge.theory import erlang_c, mean_and_error, mean_wait
 
 TIMES = st.lists(st.floats(0, 20), min_size=1, max_size=40)
 
@@ -79,3 +80,43 @@ def test_event_loop_agrees_at_one_site(servers):
 def test_wrong_input_is_named(arrival, service, servers, words):
     with pytest.raises(ValueError, match=words):
         fcfs_starts(arrival, service, servers)
+
+
+@pytest.mark.parametrize("servers", [1, 5])
+def test_simulated_waits_follow_the_formula(servers):
+    """M/M/c by batch means; with constant service and one server, half the wait (Pollaczek and Khinchine)."""
+    rate, mu = 0.75 * servers, 1.0
+    waits = simulate_waits(rate, mu, servers, 400_000, np.random.default_rng(servers))
+    assert waits.shape == (400_000,)
+    for value, expected in ((waits, mean_wait(rate, mu, servers)), (waits > 0, erlang_c(rate / mu, servers))):
+        mean, error = mean_and_error(value, batches=50)
+        assert error < 0.05 * expected
+        assert abs(mean - expected) < 4 * error
+    if servers == 1:
+        ones = simulate_waits(rate, mu, 1, 400_000, np.random.default_rng(7), marks=lambda rng, n: np.ones(n))
+        mean, error = mean_and_error(ones, batches=50)
+        assert abs(mean - 0.75 / (2 * 0.25)) < 4 * error < 0.2
+
+
+def test_a_warm_up_is_cut():
+    """Without it the first customer finds an empty site; with it the same customers are there, later."""
+    whole = simulate_waits(0.9, 1.0, 1, 1000, np.random.default_rng(1), warm_up=0)
+    assert whole[0] == 0.0
+    np.testing.assert_array_equal(
+        simulate_waits(0.9, 1.0, 1, 900, np.random.default_rng(1), warm_up=100), whole[100:]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((0.0, 1.0, 1, 10), "`arrival_rate` 0.0"),
+        ((1.0, np.nan, 1, 10), "`service_rate` nan"),
+        ((2.0, 1.0, 2, 10), "`arrival_rate` 2.0 must be below the 2.0 /s"),
+        ((0.5, 1.0, 1, 0), "`customers` 0"),
+    ],
+)
+def test_what_cannot_be_simulated_is_named(arguments, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        simulate_waits(*arguments, np.random.default_rng(1))
+    assert "\n" not in str(caught.value)

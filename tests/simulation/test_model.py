@@ -16,6 +16,7 @@ from geoedge.simulation.mobility import Population
 from geoedge.simulation.model import STEP_S, EdgeCity
 from geoedge.streams import stream
 from geoedge.study import field_inputs, prepare
+from geoedge.theory import queue_for
 
 ARRIVALS = ("created_s", "user", "request_type", "activity", "x_m", "y_m", "epoch")
 """What people do, whoever serves them."""
@@ -376,3 +377,30 @@ def test_still_users_meet_the_field(study):
     assert abs(np.mean(batches) - field.coverage) < 0.01
     # The field shares out the users on a border, one of whom is 0.006 of a site's load; the run sends each one way.
     assert np.abs(results.epochs["utilization"].to_numpy() - field.utilization).max() < 0.03
+
+
+def test_prices_assume_the_queue_that_the_scenario_says_and_service_is_as_variable_as_it_says(small_study):
+    changes = {"control.controller": "none", "service.law": "phase_type", "service.scv": 5.0}
+    erlang = run(small_study, seed=4, **changes)[0]
+    model, results = run(small_study, seed=4, **changes, **{"service.queue": "service_law"})
+    assert model.operator.prediction.wait.max() > erlang.operator.prediction.wait.max()
+    expected = FieldPredictor(
+        field_inputs(small_study, small_study.demand[0]),
+        "load_aware",
+        "site",
+        0.8,
+        queue=queue_for("phase_type", 5.0),
+    )
+    first = EdgeCity(
+        small_study.scenario, study=small_study, rng=4, changes=changes | {"service.queue": "service_law"}
+    )
+    np.testing.assert_allclose(
+        first.operator.prediction.wait, expected.solve(small_study.layout.profile).wait, atol=1e-12
+    )
+    held = results.column("finished_s") - results.column("started_s")
+    kind = results.column("request_type")
+    assert results.meta["queue"] == "service_law"
+    for q in np.unique(kind[np.isfinite(held)]):
+        mine = held[np.isfinite(held) & (kind == q)]
+        if len(mine) > 2000:  # prefill differs from site to site, which adds a little
+            assert mine.var() / mine.mean() ** 2 == pytest.approx(5.0, rel=0.3)

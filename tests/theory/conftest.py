@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -77,3 +78,36 @@ def random_network() -> Callable[..., TieredNetwork]:
         return network.with_intensity(fill * network.sufficient_intensity)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def graded() -> Callable[..., np.ndarray]:
+    """Return A/λ weighed by a function of tier and delay, by brute force: panels that halve towards every kink."""
+    node, share = np.polynomial.legendre.leggauss(20)
+    node, share = 0.5 * (node + 1.0), 0.5 * share
+
+    def integral(density, offset, coefficient, exponent, limits=None, weigh=None) -> np.ndarray:
+        mass = 2.0 / exponent
+        scale, found = np.pi * coefficient**-mass, np.zeros(len(density))
+        for s in range(len(density)):
+            gap = offset - offset[s]
+            top = (60.0 / (scale * (density[s] or density.max()))) ** (1.0 / mass)
+            end = max(top, *(gap + top)) if limits is None else limits[s]
+            kinks = np.unique(np.concatenate([[0.0], gap[(gap > 0.0) & (gap < end)], [end]]))
+            for low, high in pairwise(kinks[kinks <= end]):
+                halves = (high - low) * 2.0 ** np.arange(-1.0, -170.0 if exponent <= 6.0 else -960.0, -1.0)
+                ends = np.concatenate([[0.0], halves[::-1], (high - low) - halves[1:45], [high - low]])
+                width = np.repeat(np.diff(ends), 6) / 6.0
+                start = (ends[:-1, None] + np.diff(ends)[:, None] * np.arange(6) / 6.0).ravel()
+                beyond = start[:, None] + width[:, None] * node
+                rise = np.zeros_like(beyond)
+                for t in range(len(density)):
+                    # a kink's own distance keeps all digits
+                    above = beyond if gap[t] == low else np.maximum(low + beyond - gap[t], 0.0)
+                    rise += density[t] * above**mass
+                value = scale * mass * (low + beyond) ** (mass - 1.0) * np.exp(-scale * rise)
+                value *= 1.0 if weigh is None else weigh(s, low + beyond)
+                found[s] += (value * width[:, None] * share).sum()
+        return found
+
+    return integral

@@ -15,10 +15,10 @@ from geoedge.errors import GeoEdgeError
 from geoedge.theory.association import (
     association_per_density,
     association_probability,
+    attracted_load,
     cost_rule,
     mean_serving_distance,
     serving_distance_pdf,
-    shares_and_slopes,
 )
 
 DENSITY = np.array([0.54, 0.42, 0.24])
@@ -88,6 +88,51 @@ def test_against_quadrature_over_distance(exponent: float, coefficient: float) -
     )
 
 
+def nasty(seed: int, exponent: float):
+    """Return a system with rare and empty tiers, near-ties down to 1e-20 and offsets of very different size."""
+    rng = np.random.default_rng(seed)
+    tiers = int(rng.integers(2, 8))
+    offset = rng.uniform(0.0, 1.5, tiers) * 10.0 ** rng.uniform(-3.0, 1.5)
+    for s in range(1, tiers):
+        if rng.random() < 0.4:
+            offset[s] = offset[s - 1] + 10.0 ** rng.uniform(-20.0, -1.0)
+    density = 10.0 ** rng.uniform(-2.0, 0.5, tiers)
+    if seed % 3 == 1:
+        density[rng.integers(tiers)] = 10.0 ** rng.uniform(-9.0, -3.0)
+    if seed % 3 == 2:
+        density[rng.integers(tiers)] = 0.0
+    return density, offset, 10.0 ** rng.uniform(-4.0, 1.0), exponent
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.3, 1.8, 2.0, 2.05, 2.2, 2.5, 3.0, 4.0, 5.0, 6.0, 9.0, 16.0])
+def test_nasty_systems_against_graded_panels(graded, exponent: float) -> None:
+    for seed in range(6):
+        system = nasty(seed, exponent)
+        density = system[0]
+        expected = graded(*system)
+        found = association_per_density(*system)
+        np.testing.assert_allclose(density * found, density * expected, atol=2e-12)
+        # the share of a tier that serves next to nobody has its digits too
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-250)
+
+
+def test_first_kinks_of_a_tie_next_to_zero() -> None:
+    # an offset of 1e-20 is a tie of 1e-20: with two offsets only the difference counts, to first order in it
+    for exponent in (2.5, 5.0, 12.0):
+        tied = association_probability([0.5, 0.3, 0.2], [0.0, 1e-20, 0.4], 0.28, exponent)
+        equal = association_probability([0.5, 0.3, 0.2], [0.0, 0.0, 0.4], 0.28, exponent)
+        tolerance = 2.0 * (1e-20 / 0.28) ** (2.0 / exponent)
+        np.testing.assert_allclose(tied, equal, atol=max(tolerance, 1e-14))
+
+
+def test_fifty_tiers_sum_to_one() -> None:
+    rng = np.random.default_rng(4)
+    density, offset = rng.uniform(0.0, 0.2, 50), rng.uniform(0.0, 2.0, (50, 5))
+    for exponent in (1.2, 2.5, 4.0):
+        total = association_probability(density, offset, 0.28, exponent).sum(axis=0)
+        np.testing.assert_allclose(total, 1.0, atol=1e-11)
+
+
 def test_exponent_two_in_closed_form() -> None:
     density, offset, coefficient = np.array([0.5, 0.3, 0.2]), np.array([0.957, 0.8046, 0.183]), 0.28
     order = np.argsort(offset)
@@ -144,25 +189,48 @@ def test_one_call_serves_many_types() -> None:
         )
 
 
-@pytest.mark.parametrize("exponent", [2.0, 2.5, 3.5])
-def test_overlaps_are_derivatives(exponent: float) -> None:
-    offset = np.array([[0.9, 0.3], [0.8, 0.3001], [0.35, 0.9]])
-    _, overlap = shares_and_slopes(DENSITY, offset, 0.28, exponent)
-    for t in range(3):
-        step = np.zeros((3, 1))
-        step[t] = 1e-6
-        up, _ = shares_and_slopes(DENSITY, offset + step, 0.28, exponent, slopes=False)
-        down, _ = shares_and_slopes(DENSITY, offset - step, 0.28, exponent, slopes=False)
-        numeric = (up - down) / 2e-6
-        for s in range(3):
-            if s != t:
-                np.testing.assert_allclose(DENSITY[t] * overlap[:, s, t], numeric[s], rtol=2e-5)
+def attraction(network, wait, **options):
+    """Return what waits attract, with the slopes."""
+    return attracted_load(network, np.asarray(wait), slopes=True, **options)
+
+
+@pytest.mark.parametrize("exponent", [1.3, 2.0, 2.5, 3.5])
+def test_slopes_are_derivatives(random_network, exponent: float) -> None:
+    for seed in (1, 2, 3, 6):
+        network = random_network(seed, exponent=exponent)
+        wait = np.random.default_rng(seed).uniform(0.0, 0.5, network.tiers)
+        here = attraction(network, wait)
+        for t in range(network.tiers):
+            step = 1e-6 * (np.arange(network.tiers) == t)
+            up, down = attracted_load(network, wait + step), attracted_load(network, wait - step)
+            for slope, above, below in (
+                (here.work_slope, up.work, down.work),
+                (here.request_slope, up.requests, down.requests),
+            ):
+                scale = np.abs(slope).max()
+                np.testing.assert_allclose(slope[:, t], (above - below) / 2e-6, rtol=3e-5, atol=3e-5 * scale)
+
+
+def test_attraction_is_the_association_summed(random_network) -> None:
+    for seed in range(6):
+        network = random_network(seed)
+        wait = np.random.default_rng(seed).uniform(0.0, 0.5, network.tiers)
+        drawn = attraction(network, wait)
+        offset = network.prefill_time + wait[:, None]
+        area = association_per_density(
+            network.tier_density, offset, network.delay_coefficient, network.delay_exponent
+        )
+        np.testing.assert_allclose(drawn.area, area, rtol=1e-13)
+        np.testing.assert_allclose(drawn.requests, area @ network.type_probability, rtol=1e-12)
+        work = (area * network.occupancy_time) @ network.type_probability
+        np.testing.assert_allclose(drawn.work, work, rtol=1e-12)
+        assert network.tier_density @ drawn.requests == pytest.approx(1.0, abs=1e-11)
 
 
 def test_one_tier_distance_and_delay_in_closed_form() -> None:
     assert mean_serving_distance([0.7], [0.3], 0.28, 2.5)[0] == pytest.approx(0.5 / np.sqrt(0.7), rel=1e-12)
     for exponent in (1.0, 2.0, 2.5, 4.0):
-        rule = cost_rule(np.array([0.7]), np.array([0.3]), 0.28, exponent)
+        rule = cost_rule(np.array([0.7]), np.array([[0.3]]), 0.28, exponent)
         mean = 0.7 * rule.weight @ rule.delay
         expected = 0.28 * gamma(1 + exponent / 2) / (np.pi * 0.7) ** (exponent / 2)
         assert mean == pytest.approx(expected, rel=1e-11)
@@ -177,14 +245,23 @@ def test_mean_distance_against_quadrature(exponent: float) -> None:
     )
 
 
+def test_a_limit_next_to_an_offset_overflows_nothing() -> None:
+    # joints as close as doubles allow: 700 decades of x between one joint and the next
+    density, offset = np.array([0.5, 0.3]), np.array([[0.0], [1.0]])
+    for limit in (5e-324, 1e-300, 1e-160, 1e-20):
+        rule = cost_rule(density, offset, 0.28, 16.0, delay_limit=np.array([[limit], [0.5]]))
+        assert np.isfinite(rule.weight).all()
+        assert (density[rule.tier] * rule.weight).sum() <= 1.0
+
+
 @given(systems(), st.floats(0.01, 2.0), st.floats(1e-4, 1.0))
 @settings(max_examples=60, deadline=None)
 def test_a_limit_and_a_layer_only_move_the_nodes(system, limit: float, layer: float) -> None:
     density, offset, coefficient, exponent = system
-    limits = np.full(offset.size, limit * coefficient)
-    plain = cost_rule(density, offset, coefficient, exponent, delay_limit=limits)
-    fine = cost_rule(density, offset, coefficient, exponent, delay_limit=limits, layer=layer * limits)
-    assert (plain.delay <= limits[0] * (1 + 1e-12)).all()
+    limits, column = np.full((offset.size, 1), limit * coefficient), offset[:, None]
+    plain = cost_rule(density, column, coefficient, exponent, delay_limit=limits)
+    fine = cost_rule(density, column, coefficient, exponent, delay_limit=limits, layer=layer * limits[:, 0])
+    assert (plain.delay <= limits[0, 0] * (1 + 1e-12)).all()
     count = offset.size
     np.testing.assert_allclose(
         density * np.bincount(plain.tier, plain.weight, count),
@@ -213,6 +290,8 @@ def test_density_of_the_distance_integrates_to_the_association() -> None:
         (([1.0, 1.0], [0.1], 0.28, 2.5), "must have shapes"),
         (([1.0, 1.0], [0.1, 0.2], 0.0, 2.5), "must be positive"),
         (([1.0, 1.0], [0.1, 0.2], 0.28, -1.0), "must be positive"),
+        (([1.0, 1.0], [0.1, "far"], 0.28, 2.5), "`cost_offset` must be real numbers"),
+        (([1.0, [1.0]], [0.1, 0.2], 0.28, 2.5), "`tier_density` must be real numbers"),
     ],
 )
 def test_bad_input_is_one_line(arguments, words: str) -> None:
@@ -224,3 +303,11 @@ def test_bad_input_is_one_line(arguments, words: str) -> None:
 def test_no_distance_to_a_tier_that_serves_nobody() -> None:
     with pytest.raises(GeoEdgeError, match="serves nobody"):
         serving_distance_pdf(0.3, 1, [1.0, 0.0], [0.1, 0.2], 0.28, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("tier", "offset"), [(2, [0.1, 0.2]), (-1, [0.1, 0.2]), (0, [[0.1, 0.3], [0.2, 0.1]])]
+)
+def test_no_distance_to_a_tier_that_is_not_there(tier: int, offset) -> None:
+    with pytest.raises(GeoEdgeError, match="`tier` is"):
+        serving_distance_pdf(0.3, tier, [1.0, 1.0], offset, 0.28, 2.5)

@@ -10,7 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geoedge.errors import GeoEdgeError
-from geoedge.theory import ErlangC, mean_wait, normalised_wait, solve_equilibrium
+from geoedge.theory import (
+    ErlangC,
+    TieredNetwork,
+    advertise,
+    capacity,
+    evaluate,
+    mean_wait,
+    normalised_wait,
+    solve,
+    solve_equilibrium,
+)
+from geoedge.theory._fixed_point import FixedPointSolver
 
 from_seed = st.integers(0, 10_000)
 
@@ -81,6 +92,109 @@ def test_up_to_its_capacity_a_random_network_is_stable(random_network, seed: int
     assert not solve_equilibrium(network.with_intensity(1.001 * critical)).stable
 
 
+def nasty(seed: int) -> TieredNetwork:
+    """Return a network of up to 12 tiers with rare ones, radio delays down to 1e-5 s/km^α and up to 200 servers."""
+    rng = np.random.default_rng(seed)
+    tiers, types = int(rng.integers(2, 13)), int(rng.integers(2, 9))
+    full = rng.uniform(0.05, 1.5, types)
+    prefill = full * np.where(rng.random((tiers, types)) < 0.7, rng.random((tiers, types)), 1.0)
+    density = rng.uniform(0.05, 2.0, tiers)
+    if seed % 3 == 0:
+        density[rng.integers(tiers)] = 10.0 ** rng.uniform(-7.0, -2.0)
+    return TieredNetwork(
+        density,
+        np.maximum(1, 10.0 ** rng.uniform(0.0, 2.3, tiers)).astype(int),
+        rng.dirichlet(np.ones(types)),
+        prefill,
+        prefill + 10.0 ** rng.uniform(-1.0, 0.7),
+        1.0,
+        10.0 ** rng.uniform(*((-1.5, 0.0) if seed % 2 else (-5.0, -1.5))),
+        float(rng.choice([1.2, 1.7, 2.0, 2.2, 2.5, 3.0, 4.0, 5.0])),
+        np.zeros((tiers, types)),
+        np.full(types, 1000),
+        full,
+    )
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_every_nasty_network_is_solved_up_to_its_capacity(seed: int) -> None:
+    network = nasty(seed)
+    room = capacity(network)
+    assert room.exact
+    np.testing.assert_allclose(room.utilization, 1.0, atol=1e-7)
+    assert room.sufficient * (1 - 1e-9) <= room.intensity <= room.necessary
+    for fill in (0.5, 0.9, 0.99):
+        point = solve_equilibrium(network.with_intensity(fill * room.intensity))
+        assert point.converged
+        assert point.stable
+        assert point.residual_utilization < 1e-7
+    assert not solve_equilibrium(network.with_intensity(1.0001 * room.intensity)).stable
+
+
+def test_capacity_does_not_ask_how_busy_the_network_is(baseline) -> None:
+    idle, busy = capacity(baseline(0.0)), capacity(baseline(30.0))
+    assert idle.intensity == busy.intensity == pytest.approx(17.99483, abs=1e-4)
+    assert (idle.sufficient, idle.necessary) == solve_equilibrium(baseline(3.0)).bounds
+    assert solve_equilibrium(baseline(20.0)).critical_intensity == pytest.approx(idle.intensity, rel=1e-12)
+    np.testing.assert_allclose(
+        capacity(baseline(1.0, placement=(0.6, 0.0, 0.4))).utilization, [1.0, 0.0, 1.0]
+    )
+
+
+def test_verdicts_name_what_is_to_blame(baseline) -> None:
+    beyond = solve_equilibrium(baseline(20.0)).verdict
+    assert beyond.startswith("no stable point: request intensity 20 is not below the critical 17.99")
+    blind = solve_equilibrium(baseline(4.0), "prefix_only").verdict
+    assert blind.startswith("no stable point under prefix_only")
+    assert "tier 2 (utilisation 1.1" in blind
+    assert "tier 1" not in blind
+    calm = solve_equilibrium(baseline(3.0)).verdict
+    assert calm.startswith("stable: the fullest tier is 2")
+    given_up = replace(solve_equilibrium(baseline(3.0)), residual_utilization=0.1)
+    assert given_up.verdict.startswith("no point found")
+    assert not any("\n" in text for text in (beyond, blind, calm, given_up.verdict))
+
+
+STARTS, NETWORKS = 12, 40
+
+
+@pytest.mark.slow
+def test_newton_from_anywhere_finds_one_point() -> None:
+    # uniqueness is proved for occupancies that do not depend on the type alone; here they do, strongly: of 12 random
+    # starts on each of 40 networks of two and three tiers and types, those that arrive anywhere find no second point
+    arrived = 0
+    for seed in range(NETWORKS):
+        rng = np.random.default_rng(seed)
+        size = 2 + seed % 2
+        network = TieredNetwork(
+            rng.uniform(0.2, 2.0, size),
+            rng.integers(1, 20, size),
+            rng.dirichlet(np.ones(size)),
+            rng.uniform(0.0, 1.0, (size, size)),
+            10.0 ** rng.uniform(-1.0, 1.0, (size, size)),
+            1.0,
+            10.0 ** rng.uniform(-2.0, 0.0),
+            float(rng.choice([1.5, 2.0, 2.5, 3.5])),
+            np.zeros((size, size)),
+            np.full(size, 1000),
+            np.ones(size),
+        )
+        network = network.with_intensity(rng.uniform(0.5, 0.95) * capacity(network).intensity)
+        known = solve_equilibrium(network)
+        assert known.converged
+        solver = FixedPointSolver(network, ErlangC(), 1e-11, 2000)
+        for _ in range(STARTS):
+            # not `solve_equilibrium`, which would turn to another start where this one leads nowhere
+            state = solver._newton(
+                solver._warm(network.request_intensity, 10.0 ** rng.uniform(-4.0, 2.0, size)), 60
+            )
+            if state is not None:
+                arrived += 1
+                np.testing.assert_allclose(state.believed / network.concurrency, known.utilization, atol=1e-7)
+                np.testing.assert_allclose(state.wait, known.mean_wait, rtol=1e-5, atol=1e-9)
+    assert arrived >= 0.75 * STARTS * NETWORKS
+
+
 def test_an_overload_at_zero_wait_is_no_obstacle(baseline) -> None:
     free = solve_equilibrium(baseline(4.0), "prefix_only")
     assert free.utilization[2] > 1.0
@@ -130,6 +244,11 @@ def test_warm_start_finds_the_same_point_sooner(baseline) -> None:
     warm = solve_equilibrium(baseline(16.1), start=solve_equilibrium(baseline(16.0)).advertised_wait)
     np.testing.assert_allclose(warm.mean_wait, cold.mean_wait, rtol=1e-8)
     assert warm.iterations < cold.iterations
+    # a start that is the solution is recognised as such
+    assert (
+        solve_equilibrium(baseline(16.0), start=solve_equilibrium(baseline(16.0)).advertised_wait).iterations
+        <= 1
+    )
 
 
 @given(from_seed, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
@@ -172,6 +291,46 @@ class SingleFastServer(ErlangC):
         return w * c * c / (1.0 + w * c)
 
 
+class Renamed(ErlangC):
+    """M/M/c itself, but not by its class: what the general path makes of the queue that the compiled one knows."""
+
+
+@pytest.mark.parametrize("load", [0.5, 6.0, 17.9])
+def test_the_compiled_queue_changes_nothing(baseline, load: float) -> None:
+    compiled, general = solve_equilibrium(baseline(load)), solve_equilibrium(baseline(load), queue=Renamed())
+    np.testing.assert_allclose(compiled.mean_wait, general.mean_wait, rtol=1e-8)
+
+
+class Slower:
+    """A rule of the mixture: Erlang's wait times one plus the share of the first type."""
+
+    def for_mix(self, served_mix, prefill_time, occupancy_time):
+        return Stretched(1.0 + np.asarray(served_mix)[:, 0])
+
+
+class Stretched(ErlangC):
+    """Erlang's queue with its waits multiplied by a factor of each tier."""
+
+    def __init__(self, factor: np.ndarray) -> None:
+        object.__setattr__(self, "factor", factor)
+
+    def normalised_wait_and_slope(self, offered_load, concurrency):
+        wait, slope = ErlangC.normalised_wait_and_slope(offered_load, concurrency)
+        return self.factor * wait, self.factor * slope
+
+    def offered_load_for_wait(self, wait, concurrency):
+        return ErlangC.offered_load_for_wait(np.asarray(wait) / self.factor, concurrency)
+
+
+@pytest.mark.parametrize("load", [3.0, 10.0])
+def test_a_queue_may_depend_on_the_mixture_that_it_serves(baseline, load: float) -> None:
+    point = solve_equilibrium(baseline(load), queue=Slower())
+    assert point.converged
+    np.testing.assert_allclose(point.queue.factor, 1.0 + point.served_mix[:, 0], rtol=1e-9)
+    plain = mean_wait(point.site_arrival_rate, point.service_rate, point.network.concurrency)
+    np.testing.assert_allclose(point.advertised_wait, point.queue.factor * plain, rtol=1e-7, atol=1e-250)
+
+
 @pytest.mark.parametrize("load", [1.0, 6.0, 14.0])
 def test_another_wait_model_fits_the_socket(baseline, load: float) -> None:
     model = SingleFastServer()
@@ -195,3 +354,20 @@ def test_bad_input_is_one_line(baseline, arguments, words: str) -> None:
     with pytest.raises(GeoEdgeError, match=words) as caught:
         solve_equilibrium(baseline(), **arguments)
     assert "\n" not in str(caught.value)
+
+
+def test_waits_that_are_not_those_they_cause(baseline) -> None:
+    """At the fixed point nothing is left over; elsewhere the residual says how far off the waits are."""
+    network = baseline(3.0)
+    solved = solve_equilibrium(network)
+    again = advertise(network, solved.advertised_wait)
+    assert again.residual_s <= 1e-12
+    assert again.mean_wait == pytest.approx(solved.mean_wait, rel=1e-9)
+    off = advertise(network, solved.advertised_wait + np.array([0.0, 0.0, 0.1]))
+    assert off.residual_s == pytest.approx(float(off.advertised_wait[2] - off.mean_wait[2]))
+    assert off.mean_wait[2] < solved.mean_wait[2]
+    assert float(evaluate(network, solved.advertised_wait).ttft_coverage(0.8)) == pytest.approx(
+        float(solve(network).ttft_coverage(0.8)), abs=1e-12
+    )
+    with pytest.raises(GeoEdgeError, match="advertise: `waits` must be 3 finite waits"):
+        advertise(network, [0.1, np.nan, 0.0])

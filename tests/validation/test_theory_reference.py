@@ -14,14 +14,17 @@ from geoedge.theory import (
     TieredNetwork,
     association_per_density,
     association_probability,
+    boundary_distance,
     erlang_c,
     mean_serving_distance,
     mean_wait,
     minimum_density,
+    project_placement,
     solve,
     wait_cdf,
     wait_quantile,
 )
+from geoedge.workload import PrefillCurve, PrefixForest, best_prefixes, greedy_prefixes, incremental_values
 
 CASES: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "reference" / "theory.json").read_text(encoding="utf-8")
@@ -149,3 +152,32 @@ def test_scale_invariance(case: dict[str, Any]) -> None:
     cfg, k, expected = case["input"]["cfg"], case["input"]["k"], case["output"]
     agree(solve(network(cfg)).ttft_coverage(cfg["tau0"]), expected["cov"], case)
     agree(solve(network(cfg, k)).ttft_coverage(cfg["tau0"]), expected["cov_scaled"], case)
+
+
+@of_kind("pair")
+def test_pair(case: dict[str, Any]) -> None:
+    given = case["input"]
+    reached = boundary_distance(*(given[key] for key in ("r_s", "beta_s", "beta_t", "xi", "alpha")))
+    agree(reached, case["output"]["r_t_max"], case)
+
+
+@of_kind("project")
+def test_projection(case: dict[str, Any]) -> None:
+    given = case["input"]
+    mix = project_placement(given["z"], given["B"], given["Bbar"], given["lo"], given["hi"])
+    agree(mix, case["output"]["pi"], case)
+
+
+@of_kind("knapsack")
+def test_knapsack(case: dict[str, Any]) -> None:
+    given, expected = case["input"], case["output"]
+    parents, depths = given["forest"]["parent"], given["forest"]["depth"]
+    forest = PrefixForest.from_edges((name, parents[name], depths[name]) for name in depths)
+    probability, length, ends = zip(*given["reqs"], strict=True)
+    curve = PrefillCurve(given["ga"], given["gb"])
+    values = incremental_values(forest, [forest.index(end) for end in ends], probability, length, curve)
+    found = best_prefixes(forest, values, given["cap"])
+    agree(found.value, expected["value"], case)
+    assert {forest.names[vertex] for vertex in found.vertices} == set(expected["vertices"])
+    assert found.tokens == expected["tokens"]
+    agree(greedy_prefixes(forest, values, given["cap"]).value, expected["greedy_value"], case)

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from geoedge.answers import METRICS
 from geoedge.maps.words import plain_text
+from geoedge.report._text import number, terminal
 from geoedge.results import Results
 from geoedge.units import GIB
 
-if TYPE_CHECKING:
-    from geoedge.city.city import City
-    from geoedge.scenario import Scenario
-
-__all__ = ["print_city", "print_metrics", "print_run", "print_scenario"]
+__all__ = ["print_run"]
 
 HOTTEST = 8
 """Sites listed as hottest."""
@@ -29,22 +25,9 @@ MOVES = 12
 """Controller actions listed."""
 
 
-def _number(value: float, digits: int = 3) -> str:
-    if value is None or math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞"
-    return f"{value:.{digits}f}"
-
-
 def _clock(time_s: float) -> str:
     minutes = round(time_s / 60.0)
     return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=160)
 
 
 def print_run(results: Results, folder: Path, console: Console | None = None) -> None:
@@ -59,7 +42,7 @@ def print_run(results: Results, folder: Path, console: Console | None = None) ->
     console
         Where to print; the terminal by default.
     """
-    console = console or _console()
+    console = console or terminal()
     meta = results.meta
     console.print()
     console.print(Text(plain_text(meta["title"]), style="bold"))
@@ -114,10 +97,10 @@ def _answers_table(results: Results) -> Table:
 def _with_interval(row: Any) -> str:
     low, high = float(row["low"]), float(row["high"])
     if math.isnan(low):
-        return _number(float(row["value"]))
+        return number(float(row["value"]))
     if abs((low + high) / 2 - float(row["value"])) < 1e-9:
-        return f"{_number(float(row['value']))} ± {(high - low) / 2:.3f}"
-    return "{} [{}, {}]".format(*(_number(each, 2) for each in (float(row["value"]), low, high)))
+        return f"{number(float(row['value']))} ± {(high - low) / 2:.3f}"
+    return "{} [{}, {}]".format(*(number(each, 2) for each in (float(row["value"]), low, high)))
 
 
 def _policies_table(results: Results) -> Table:
@@ -129,7 +112,7 @@ def _policies_table(results: Results) -> Table:
     for column in policies.columns[1:]:
         table.add_column(str(column), justify="right")
     for row in policies.itertuples(index=False):
-        table.add_row(Text(str(row[0])), *(_number(value) for value in row[1:]))
+        table.add_row(Text(str(row[0])), *(number(value) for value in row[1:]))
     return table
 
 
@@ -221,106 +204,3 @@ def _gain_table(results: Results) -> Table:
     table.caption = "mean of the runs; gains of all moves so far, as predicted when they were made and as paired runs show"
     table.caption_justify = "left"
     return table
-
-
-def print_metrics(metrics: Mapping[str, float], title: str, ttft_target_s: float) -> None:
-    """Print one answer.
-
-    Parameters
-    ----------
-    metrics
-        As `geoedge.answers.answer_metrics` gives them.
-    title
-        Title of the study.
-    ttft_target_s
-        TTFT target [s].
-    """
-    table = Table(
-        title=Text(f"{plain_text(title)}: theory, TTFT target {ttft_target_s:g} s"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-    )
-    table.add_column("")
-    table.add_column("unit")
-    table.add_column("theory (PPP)", justify="right")
-    for name, value in metrics.items():
-        label, unit = METRICS.get(name, (name.replace("share:", "served by "), "–"))
-        table.add_row(Text(label), unit, _number(value, 4))
-    _console().print(table)
-
-
-def print_scenario(scenario: Scenario) -> None:
-    """Print what a scenario holds: profiles, request types, and what follows for memory and time.
-
-    Parameters
-    ----------
-    scenario
-        A valid scenario.
-    """
-    from geoedge.workload import build_workload
-
-    workload = build_workload(scenario.workload, scenario.hardware)
-    console = _console()
-    console.print(Text(f"{plain_text(scenario.title)}: the scenario is valid", style="bold"))
-    profiles = Table(title="Profiles", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("profile", "share of sites", "memory GiB", "concurrency"):
-        profiles.add_column(name, justify="left" if name == "profile" else "right")
-    for name in workload.type_names:
-        profiles.add_column(Text(f"hit {name}, token"), justify="right")
-    for s, name in enumerate(workload.profile_names):
-        profiles.add_row(
-            Text(name),
-            f"{workload.placement_probability[s]:.2f}",
-            f"{workload.persistent_bytes[s] / GIB:.2f}",
-            str(workload.concurrency[s]),
-            *(str(hit) for hit in workload.hit_tokens[s]),
-        )
-    requests = Table(title="Request types", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("type", "probability", "prompt, token", "answer, token", "full prefill, s", "decode, s"):
-        requests.add_column(name, justify="left" if name == "type" else "right")
-    for q, name in enumerate(workload.type_names):
-        requests.add_row(
-            Text(name),
-            f"{workload.type_probability[q]:.2f}",
-            str(workload.prompt_tokens[q]),
-            str(workload.output_tokens[q]),
-            f"{workload.full_prefill_time[q]:.3f}",
-            f"{workload.decode_time[q]:.2f}",
-        )
-    console.print(profiles)
-    console.print(requests)
-
-
-def print_city(city: City) -> None:
-    """Print what a map holds, what was imputed and what was dropped.
-
-    Parameters
-    ----------
-    city
-        A loaded city.
-    """
-    console = _console()
-    console.print(
-        Text(f"{city.name}: {city.area_km2:.2f} km² of land where people are, {city.crs}", style="bold")
-    )
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for key, value in _flat(city.report):
-        table.add_row(Text(key), Text(plain_text(_plain(value), 1000)))
-    console.print(table)
-    console.print(Text(city.attribution))
-
-
-def _flat(report: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in report.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{key} ")
-        else:
-            yield f"{above}{key}".replace("_", " "), value
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(_plain(part) for part in value)
-    return str(value)

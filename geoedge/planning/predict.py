@@ -1,0 +1,145 @@
+"""What Poisson theory predicts, told in full: tiers, capacity, and laws of load side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from geoedge.answers import WindowedAnswer, answer_metrics
+
+if TYPE_CHECKING:
+    from geoedge.theory import TheoryAnswer, TieredNetwork
+
+    Answers = TheoryAnswer | WindowedAnswer[TheoryAnswer]
+
+__all__ = ["busiest", "capacity", "law_coverage", "prediction", "tier_rows"]
+
+SPREAD = (0.5, 1.0, 1.5, 2.0)
+"""Targets at which laws are compared, over the scenario's."""
+
+
+def prediction(answer: Answers, ttft_target_s: float, profile_names: Sequence[str]) -> dict[str, Any]:
+    """Return all that theory says of a scenario as plain values.
+
+    Parameters
+    ----------
+    answer
+        What `geoedge.solve` gives. Of a window, tiers, capacity and laws are those of its busiest epoch.
+    ttft_target_s
+        TTFT target τ₀ [s].
+    profile_names
+        Names of the profiles, length S.
+
+    Returns
+    -------
+    dict
+        The metrics of `answer_metrics`, and ``tiers``, ``capacity`` and ``laws``.
+    """
+    one = busiest(answer)
+    return {
+        **answer_metrics(answer, ttft_target_s, profile_names),
+        "tiers": tier_rows(one, profile_names),
+        "capacity": capacity(one, profile_names),
+        "laws": law_coverage(one, ttft_target_s),
+    }
+
+
+def busiest(answer: Answers) -> TheoryAnswer:
+    """Return the answer of the epoch with the most requests among those that count, or the only answer."""
+    if not isinstance(answer, WindowedAnswer):
+        return answer
+    counted = [one for one, weight in zip(answer.answers, answer.weights, strict=True) if weight > 0]
+    return max(counted, key=lambda one: one.network.request_intensity)
+
+
+def tier_rows(answer: TheoryAnswer, profile_names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return one row a tier: sites, servers, load, wait and share of requests."""
+    point, network = answer.equilibrium, answer.network
+    columns = {
+        "site_density_per_km2": network.tier_density,
+        "concurrency": network.concurrency,
+        "site_arrival_rate_per_s": point.site_arrival_rate,
+        "service_time_s": 1.0 / point.service_rate,
+        "utilization": point.utilization,
+        "mean_wait_s": point.mean_wait,
+        "prefill_s_per_s": answer.prefill_seconds_per_site,
+        "share": answer.profile_share,
+        "overloaded": point.overloaded,
+    }
+    return [
+        {"profile": name} | {key: column[s].item() for key, column in columns.items()}
+        for s, name in enumerate(profile_names)
+    ]
+
+
+def capacity(answer: TheoryAnswer, profile_names: Sequence[str]) -> dict[str, Any]:
+    """Return how much can be carried, how far the load is from it, how well the point is solved, and who is to blame.
+
+    Returns
+    -------
+    dict
+        Intensities [1/(s km²)]: ``request_intensity``; ``sufficient_intensity``, below which a stable load-aware point
+        exists; ``necessary_intensity``, from which none does; ``critical_intensity``, where stability ends under
+        this policy; ``margin``, by what share the load may grow until then. Then the solver's ``residual_s``,
+        ``residual_utilization`` and ``iterations``, ``stable``, and ``overloaded`` profiles.
+    """
+    point, network = answer.equilibrium, answer.network
+    critical = critical_intensity(answer)
+    asked = network.request_intensity
+    return {
+        "request_intensity": asked,
+        "sufficient_intensity": network.sufficient_intensity,
+        "necessary_intensity": network.necessary_intensity,
+        "critical_intensity": critical,
+        "margin": critical / asked - 1.0 if asked > 0.0 else float("inf"),
+        "residual_s": point.residual_s,
+        "residual_utilization": point.residual_utilization,
+        "iterations": point.iterations,
+        "stable": point.stable,
+        "overloaded": [name for name, full in zip(profile_names, point.overloaded, strict=True) if full],
+    }
+
+
+def critical_intensity(answer: TheoryAnswer) -> float:
+    """Return the intensity at which some tier fills up under the answer's policy [1/(s km²)].
+
+    Under load-aware routing all tiers fill together. Otherwise shares do not depend on the load, and the tier that is
+    relatively fullest fills first.
+    """
+    from geoedge.theory import solve_equilibrium
+
+    network: TieredNetwork = answer.network
+    if answer.policy != "load_aware":
+        there = network.tier_density > 0.0
+        alike = solve_equilibrium(network.with_intensity(1.0), answer.policy, queue=answer.equilibrium.queue)
+        return 1.0 / float(alike.utilization[there].max())
+    full = network.with_intensity(network.necessary_intensity)
+    found = solve_equilibrium(full, queue=answer.equilibrium.queue).critical_intensity
+    return network.necessary_intensity if found is None else found
+
+
+def law_coverage(answer: TheoryAnswer, ttft_target_s: float) -> dict[str, list[float]]:
+    """Return the coverage at some targets under each law of load, and if nobody waited.
+
+    Parameters
+    ----------
+    answer
+        A solved network.
+    ttft_target_s
+        TTFT target τ₀ [s].
+
+    Returns
+    -------
+    dict
+        ``ttft_target_s``, then a coverage for each of them by law: ``mean_field`` (every site of a tier carries the
+        tier's mean load), ``per_tier`` and ``per_site`` (loads differ; waits are advertised for a tier or for a site)
+        and ``queue_free``, an upper bound at the same association.
+    """
+    from geoedge.theory.heterogeneity import LAWS, solve_law
+
+    targets = [factor * ttft_target_s for factor in SPREAD]
+    rows = {"ttft_target_s": targets}
+    for law in LAWS:
+        found = solve_law(answer.network, law, answer.policy, queue=answer.equilibrium.queue)
+        rows[law] = found.ttft_coverage(targets).tolist()
+    return rows | {"queue_free": answer.queue_free_coverage(targets).tolist()}

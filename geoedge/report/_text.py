@@ -1,0 +1,35 @@
+"""Numbers and the terminal that they are printed on."""
+
+from __future__ import annotations
+
+import math
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["number", "table", "terminal"]
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a number as text; a dash for none or NaN."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:.{digits}f}"
+
+
+def terminal() -> Console:
+    """Return the terminal, wide where it is a file."""
+    console = Console()
+    return console if console.is_terminal else Console(width=160)
+
+
+def table(title: str | Text, *columns: str | Text, left: int = 1) -> Table:
+    """Return an empty table whose first columns are words and the others numbers."""
+    made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, name in enumerate(columns):
+        made.add_column(name, justify="left" if index < left else "right")
+    return made

@@ -1,0 +1,97 @@
+"""What a scenario or a map holds, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from geoedge.maps.words import plain_text
+from geoedge.report._text import terminal
+from geoedge.units import GIB
+
+if TYPE_CHECKING:
+    from geoedge.city.city import City
+    from geoedge.scenario import Scenario
+
+__all__ = ["print_city", "print_scenario"]
+
+
+def print_scenario(scenario: Scenario) -> None:
+    """Print what a scenario holds: profiles, request types, and what follows for memory and time.
+
+    Parameters
+    ----------
+    scenario
+        A valid scenario.
+    """
+    from geoedge.workload import build_workload
+
+    workload = build_workload(scenario.workload, scenario.hardware)
+    console = terminal()
+    console.print(Text(f"{plain_text(scenario.title)}: the scenario is valid", style="bold"))
+    profiles = Table(title="Profiles", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("profile", "share of sites", "memory GiB", "concurrency"):
+        profiles.add_column(name, justify="left" if name == "profile" else "right")
+    for name in workload.type_names:
+        profiles.add_column(Text(f"hit {name}, token"), justify="right")
+    for s, name in enumerate(workload.profile_names):
+        profiles.add_row(
+            Text(name),
+            f"{workload.placement_probability[s]:.2f}",
+            f"{workload.persistent_bytes[s] / GIB:.2f}",
+            str(workload.concurrency[s]),
+            *(str(hit) for hit in workload.hit_tokens[s]),
+        )
+    requests = Table(title="Request types", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("type", "probability", "prompt, token", "answer, token", "full prefill, s", "decode, s"):
+        requests.add_column(name, justify="left" if name == "type" else "right")
+    for q, name in enumerate(workload.type_names):
+        requests.add_row(
+            Text(name),
+            f"{workload.type_probability[q]:.2f}",
+            str(workload.prompt_tokens[q]),
+            str(workload.output_tokens[q]),
+            f"{workload.full_prefill_time[q]:.3f}",
+            f"{workload.decode_time[q]:.2f}",
+        )
+    console.print(profiles)
+    console.print(requests)
+
+
+def print_city(city: City) -> None:
+    """Print what a map holds, what was imputed and what was dropped.
+
+    Parameters
+    ----------
+    city
+        A loaded city.
+    """
+    console = terminal()
+    console.print(
+        Text(f"{city.name}: {city.area_km2:.2f} km² of land where people are, {city.crs}", style="bold")
+    )
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for key, value in _flat(city.report):
+        table.add_row(Text(key), Text(plain_text(_plain(value), 1000)))
+    console.print(table)
+    console.print(Text(city.attribution))
+
+
+def _flat(report: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in report.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key} ")
+        else:
+            yield f"{above}{key}".replace("_", " "), value
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_plain(part) for part in value)
+    return str(value)

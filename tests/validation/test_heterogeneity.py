@@ -1,0 +1,132 @@
+"""The laws of a site's load against end-to-end fields on tori, the published one and blind configurations.
+
+The target is a coverage right to 0.01. Waits advertised per tier meet it everywhere, and so do policies that look at
+no wait. Where every site advertises its own, the law is a closure: the cases beyond the target are listed with the
+error they have, most of it at targets so short that the longer way counts which requests go at high load.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from geoedge.theory import SiteLoadAnswer, TieredNetwork, solve, solve_law
+
+CONFIGURATIONS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "reference" / "heterogeneity.json").read_text(encoding="utf-8")
+)["configurations"]
+TARGET = 0.01
+LAW = {"tier": "per_tier", "site": "per_site"}
+EXCEPTIONS: dict[tuple[str, float], float] = {
+    ("baseline", 12.0): 0.027,
+    ("blind 0", 1.609): 0.062,
+    ("blind 0", 3.218): 0.034,
+    ("blind 1", 8.527): 0.015,
+    ("blind 1", 17.05): 0.038,
+    ("blind 2", 1.621): 0.032,
+    ("blind 3", 0.397): 0.048,
+    ("blind 3", 0.794): 0.017,
+    ("blind 4", 1.307): 0.068,
+    ("blind 4", 2.614): 0.107,
+    ("blind 5", 250.3): 0.018,
+    ("blind 6", 9.009): 0.036,
+    ("blind 6", 18.02): 0.074,
+    ("blind 7", 11.01): 0.019,
+    ("blind 7", 22.03): 0.014,
+}
+"""Largest error of coverage with waits per site, by configuration and load, where it is beyond the target."""
+
+
+def cases() -> dict[tuple[str, float, str, str], list[dict[str, Any]]]:
+    """Rows that share a solution."""
+    found = defaultdict(list)
+    for each in CONFIGURATIONS:
+        for row in each["rows"]:
+            found[each["name"], row["request_intensity"], row["policy"], row["scope"]].append(row)
+    return found
+
+
+CASES = cases()
+
+
+def network(name: str, intensity: float) -> TieredNetwork:
+    given = next(each["network"] for each in CONFIGURATIONS if each["name"] == name)
+    return TieredNetwork(**given, request_intensity=intensity)
+
+
+@cache
+def solved(case: tuple[str, float, str, str]) -> SiteLoadAnswer:
+    name, intensity, policy, scope = case
+    return solve_law(network(name, intensity), LAW[scope], policy)
+
+
+def errors(case: tuple[str, float, str, str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the law's errors of coverage and what of them the reference cannot tell."""
+    rows = CASES[case]
+    found = solved(case).ttft_coverage([row["target_s"] for row in rows])
+    noise = 3.0 * np.array([row["standard_error"] for row in rows])
+    return np.abs(found - [row["coverage"] for row in rows]), noise
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[1]:g} {case[2]} {case[3]}")
+def test_coverage(case):
+    error, noise = errors(case)
+    if case[3] == "site" and case[2] == "load_aware" and case[:2] in EXCEPTIONS:
+        assert (error > TARGET + noise).any(), "no longer an exception: take it off the list"
+        assert error.max() == pytest.approx(EXCEPTIONS[case[:2]], abs=5e-3)
+    else:
+        assert (error <= TARGET + noise).all()
+
+
+def test_every_exception_is_a_case():
+    listed = {case[:2] for case in CASES if case[3] == "site"}
+    assert set(EXCEPTIONS) <= listed
+
+
+@pytest.mark.slow
+def test_unstable_share():
+    """The share of requests that go to overloaded sites, without a wait model in between."""
+    for case, rows in CASES.items():
+        if case[3] == "tier":
+            assert solved(case).unstable_share == pytest.approx(rows[0]["unstable_share"], abs=0.015)
+
+
+@pytest.mark.slow
+def test_better_than_the_tier_mean():
+    """On average over the cases the laws leave a tenth of Eq. (39)'s error with waits per tier, about half per site."""
+    for scope, left in (("tier", 0.1), ("site", 0.6)):
+        ours, plain = [], []
+        for case, rows in CASES.items():
+            if case[3] == scope:
+                ours += list(errors(case)[0])
+                mean = solve(network(*case[:2]), case[2]).ttft_coverage([row["target_s"] for row in rows])
+                plain += list(np.abs(mean - [row["coverage"] for row in rows]))
+        assert np.mean(ours) <= left * np.mean(plain)
+
+
+PUBLISHED = {
+    "load_aware_per_tier_waits": ("per_tier", "load_aware"),
+    "load_aware_per_site_waits": ("per_site", "load_aware"),
+    "prefix_only": ("per_tier", "prefix_only"),
+    "nearest": ("per_tier", "nearest"),
+}
+
+
+@pytest.mark.parametrize("load", [1.0, 3.0, 5.0])
+@pytest.mark.parametrize("kind", PUBLISHED)
+def test_published_end_to_end_coverage(end_to_end, end_to_end_network, load, kind):
+    if kind not in end_to_end[load]:
+        pytest.skip("not published")
+    expected = end_to_end[load][kind]
+    law, policy = PUBLISHED[kind]
+    answer = solve_law(end_to_end_network(load), law, policy)
+    error = 3.0 * expected["standard_error"]
+    assert answer.ttft_coverage(0.8) == pytest.approx(expected["coverage"], abs=0.005 + error)
+    assert answer.unstable_share == pytest.approx(expected["share_of_requests_to_unstable_sites"], abs=0.015)

@@ -99,9 +99,7 @@ class Study:
     @property
     def measured_s(self) -> Floats:
         """Measured time of each epoch, none in the warm-up [s], shape (E,)."""
-        simulation = self.scenario.simulation
-        cut = simulation.start_hour * HOUR_S + simulation.warm_up_s
-        return np.array([max(0.0, end - max(start, cut)) for start, end in self.epochs])
+        return measured_seconds(self.scenario)
 
     @cached_property
     def expected_requests(self) -> Floats:
@@ -140,6 +138,12 @@ def window_epochs(scenario: Scenario) -> tuple[tuple[float, float], ...]:
     return tuple((float(a), float(b)) for a, b in pairwise(edges))
 
 
+def measured_seconds(scenario: Scenario) -> Floats:
+    """Return the measured time of each epoch, none in the warm-up [s], shape (E,)."""
+    cut = scenario.simulation.start_hour * HOUR_S + scenario.simulation.warm_up_s
+    return np.array([max(0.0, end - max(start, cut)) for start, end in window_epochs(scenario)])
+
+
 def request_rates(scenario: Scenario, workload: Workload) -> RequestRates:
     """Return the rate of each request type of one user, by activity and hour."""
     from geoedge.city.demand import RequestRates
@@ -152,7 +156,13 @@ def request_rates(scenario: Scenario, workload: Workload) -> RequestRates:
 
 
 def service_queue(scenario: Scenario) -> WaitModel | QueueOfMix:
-    """Return the queue that theory and field assume at the sites."""
+    """Return the queue that theory and field assume at the sites.
+
+    Parameters
+    ----------
+    scenario
+        A scenario; its section ``[service]`` counts.
+    """
     from geoedge.theory import ErlangC, queue_for
 
     service = scenario.service
@@ -192,15 +202,8 @@ def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | No
     rates = request_rates(scenario, workload)
     if city is None:
         city = load_city(scenario.city)
-    if layout is None:
-        layout = make_layout(
-            city,
-            scenario.sites,
-            workload.placement_probability,
-            stream(scenario.seed, "layout"),
-            profile_names=workload.profile_names,
-        )
-    layout = _placed(layout, city, workload, scenario.seed)
+    if layout is not None:
+        _check_map(layout, city)
     moves = scenario.mobility
     mobility = make_mobility(
         city,
@@ -215,19 +218,51 @@ def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | No
     presence = expected_presence(mobility, window_epochs(scenario))
     users = scenario.demand.users or 0
     demand = demand_of(presence, rates, users=users, cell_m=scenario.demand.cell_m)
+    whole = _whole_demand(scenario, demand)
+    if layout is None:
+        layout = make_layout(
+            city,
+            scenario.sites,
+            workload.placement_probability,
+            stream(scenario.seed, "layout"),
+            profile_names=workload.profile_names,
+            demand=whole,
+            saving_s=workload.prefill_saving,
+        )
+    layout = _placed(layout, scenario, workload, whole)
     return Study(scenario, city, layout, workload, mobility, tuple(demand), presence.activity_shares)
 
 
-def _placed(layout: Layout, city: City, workload: Workload, seed: int) -> Layout:
-    """Return the layout on this city with a profile at every site, placed by the scenario if nobody has."""
-    from geoedge.sites import place_profiles
-
+def _check_map(layout: Layout, city: City) -> None:
     if layout.crs != city.crs or layout.period_m is not None:
         msg = f"`layout` stands in {layout.crs or 'no CRS'}, the city in {city.crs}; make the layout on this city"
         raise ScenarioError(msg)
+
+
+def _whole_demand(scenario: Scenario, demand: Sequence[Demand]) -> Demand:
+    """Return the mean demand of the measured part of the window."""
+    from geoedge.city.demand import Demand
+
+    measured = measured_seconds(scenario)
+    share = measured / measured.sum()
+    parts = [(one.xy, one.rate * part) for one, part in zip(demand, share, strict=True) if part > 0]
+    xy, rate = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return Demand(xy, rate, scenario.demand.cell_m)
+
+
+def _placed(layout: Layout, scenario: Scenario, workload: Workload, demand: Demand) -> Layout:
+    """Return the layout with a profile at every site, placed by the scenario if nobody has."""
+    from geoedge.sites import place
+
     if not layout.report.get("profiles_placed", True):
-        drawn = place_profiles(len(layout), workload.placement_probability, stream(seed, "placement"))
-        layout = layout.with_profile(drawn)
+        layout = place(
+            scenario.sites.placement or "fixed",
+            layout,
+            workload.placement_probability,
+            stream(scenario.seed, "placement"),
+            demand=demand,
+            saving_s=workload.prefill_saving,
+        )
     if layout.profile.max() >= len(workload.profile_names):
         msg = (
             f"`layout` holds profile {layout.profile.max()}, the scenario knows 0 to {len(workload.profile_names) - 1} "

@@ -116,7 +116,7 @@ def test_the_papers_baseline_is_the_published_one():
 @given(
     title=st.text(st.characters(exclude_categories=["Cs"]), max_size=200),
     seed=st.integers(0, 2**63 - 1),
-    coefficient=st.floats(0, 1e4, exclude_min=True),
+    coefficient=st.floats(1e-4, 1e4),
     weight=st.floats(0, 1e6),
 )
 def test_every_number_and_text_survives_the_file_exactly(title, seed, coefficient, weight):
@@ -385,6 +385,18 @@ DISAGREEMENTS = {
         "city.bbox = [7.4, 43.7, 7.3, 43.8]: must be west < east within ±180",
     ),
     "Poisson without density": ({"sites.source": "poisson"}, "sites.density_per_km2 is missing"),
+    "process without density": (
+        {"sites.source": "ginibre"},
+        'sites.density_per_km2 is missing: sites.source = "ginibre" needs a density > 0',
+    ),
+    "parameter of another process": (
+        {"sites.source": "strauss", "sites.density_per_km2": 3.0, "sites.process.beta": 0.5},
+        "sites.process.beta = 0.5: strauss takes radius_m, gamma, fixed_count; remove it",
+    ),
+    "parameter without a process": (
+        {"sites.process.radius_m": 200.0},
+        'sites.process.radius_m = 200.0: sites.source = "hosts" is no point process',
+    ),
     "city without users": (
         {"demand.users": None},
         "demand.users is missing: a city needs users, an integer ≥ 1",
@@ -429,7 +441,7 @@ def test_a_given_concurrency_needs_no_memory():
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_no_number_is_refused(value):
     with pytest.raises(
-        ScenarioError, match=r"radio\.delay_coefficient = .* is not allowed; allowed: a number > 0"
+        ScenarioError, match=r"radio\.delay_coefficient = .* is not allowed; allowed: a number ≥ 0.0001"
     ):
         load_scenario("paper").override({"radio.delay_coefficient": value})
 

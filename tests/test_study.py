@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -140,3 +142,16 @@ def test_theory_and_field_assume_the_queue_that_the_scenario_says(small_study: S
 def test_the_queue_of_an_exponential_mixture_is_erlangs() -> None:
     paper = load_scenario("paper")
     assert isinstance(service_queue(paper.override({"service.queue": "service_law"})), ErlangC)
+
+
+def test_sites_and_profiles_may_follow_the_demand_of_the_window(small_study: Study) -> None:
+    changes = {"sites.source": "demand", "sites.density_per_km2": 12.0, "sites.placement": "demand"}
+    scenario = small_study.scenario.override(changes)
+    one, two = (prepare(scenario, city=small_study.city).layout for _ in range(2))
+    assert one.label == "Poisson by demand"
+    np.testing.assert_array_equal(one.xy, two.xy)
+    np.testing.assert_array_equal(one.profile, two.profile)
+    bare = replace(small_study.layout, report={"profiles_placed": False})
+    repelled = small_study.scenario.override({"sites.placement": "repelled"})
+    placed = prepare(repelled, city=small_study.city, layout=bare).layout
+    assert placed.report["profiles_placed"] is True

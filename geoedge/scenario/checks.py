@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from geoedge.scenario import memory, toml
+from geoedge.scenario.sections import PROCESS_PARAMETERS
 from geoedge.units import GIB
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
         HardwareConfig,
         PrefixConfig,
         ProfileConfig,
+        SitesConfig,
         WorkloadConfig,
     )
 
@@ -216,13 +218,30 @@ def _place(scenario: Scenario) -> Iterator[str]:
                 f"city.bbox = {toml.shown(list(city.bbox))}: must be west < east within ±180 and south < north "
                 "within ±90 degrees, in the order west, south, east, north"
             )
-    if sites.source == "poisson" and sites.density_per_km2 is None:
-        yield 'sites.density_per_km2 is missing: sites.source = "poisson" needs a density > 0 [1/km²]'
+    if sites.source in PROCESS_PARAMETERS and sites.density_per_km2 is None:
+        yield f'sites.density_per_km2 is missing: sites.source = "{sites.source}" needs a density > 0 [1/km²]'
+    yield from _process(sites)
     if city is None and sites.source != "poisson":
         yield (
             f"sites.source = {toml.shown(sites.source)}: without [city] sites can only be Poisson; "
             'set sites.source = "poisson" with density_per_km2, or add [city]'
         )
+
+
+def _process(sites: SitesConfig) -> Iterator[str]:
+    known = PROCESS_PARAMETERS.get(sites.source)
+    for name, value in (sites.process.given() if sites.process is not None else {}).items():
+        if known is None:
+            yield (
+                f"sites.process.{name} = {toml.shown(value)}: sites.source = {toml.shown(sites.source)} is no point "
+                f"process; remove it, or draw sites from one of {', '.join(PROCESS_PARAMETERS)}"
+            )
+        elif name not in known:
+            takes = ", ".join(known) or "no parameters"
+            yield (
+                f"sites.process.{name} = {toml.shown(value)}: {sites.source} takes {takes}; remove it, or choose "
+                f"another source"
+            )
 
 
 def _demand(scenario: Scenario) -> Iterator[str]:

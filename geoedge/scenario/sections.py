@@ -19,6 +19,7 @@ __all__ = [
     "PlaceWeight",
     "PlanConfig",
     "PrefixConfig",
+    "ProcessConfig",
     "ProfileConfig",
     "RadioConfig",
     "RequestConfig",
@@ -87,19 +88,107 @@ class CityConfig(Section):
     )
 
 
+PROCESS_PARAMETERS: dict[str, tuple[str, ...]] = {
+    "poisson": (),
+    "binomial": (),
+    "demand": (),
+    "hard_core": ("radius_m",),
+    "hard_core_one": ("radius_m",),
+    "strauss": ("radius_m", "gamma", "fixed_count"),
+    "lattice": ("shift_m", "shape", "noise"),
+    "ginibre": ("beta",),
+    "gauss": ("alpha_m",),
+    "thomas": ("parents_per_km2", "spread_m"),
+    "matern_cluster": ("parents_per_km2", "radius_m"),
+    "holes": ("holes_per_km2", "radius_m"),
+    "streets": ("mode",),
+    "rooftops": ("weight",),
+}
+"""Point processes that sites may be drawn from, and the parameters of each."""
+
+
+class ProcessConfig(Section):
+    """Parameters of the point process; each belongs to some processes, and defaults follow the mean spacing 1/√λ."""
+
+    radius_m: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=1e6,
+        description="least distance (hard_core: 0.45 spacings if omitted, hard_core_one: 0.3), reach (strauss: 0.6), "
+        "size of a cluster (matern_cluster: 1) or of a hole (holes: 1) [m]",
+    )
+    gamma: float | None = Field(
+        default=None, ge=0.0, le=1.0, description="strauss: factor of a close pair, 0.2 if omitted [–]"
+    )
+    fixed_count: bool | None = Field(
+        default=None, description="strauss: whether the number of sites is fixed, false if omitted [–]"
+    )
+    shift_m: float | None = Field(
+        default=None, ge=0.0, le=1e6, description="lattice: error of a site, 0.2 spacings if omitted [m]"
+    )
+    shape: Literal["hexagonal", "square"] | None = Field(
+        default=None, description="lattice: shape of the cells, hexagonal if omitted [–]"
+    )
+    noise: Literal["gaussian", "uniform"] | None = Field(
+        default=None, description="lattice: law of the errors, gaussian if omitted [–]"
+    )
+    beta: float | None = Field(
+        default=None, gt=0.0, le=1.0, description="ginibre: how regular, 1 if omitted; near 0 is Poisson [–]"
+    )
+    alpha_m: float | None = Field(
+        default=None, gt=0.0, le=1e6, description="gauss: range of repulsion, 0.5 spacings if omitted [m]"
+    )
+    parents_per_km2: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=1e5,
+        description="thomas, matern_cluster: density of clusters, a fifth of the sites' if omitted [1/km²]",
+    )
+    spread_m: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=1e6,
+        description="thomas: standard deviation of a site from its parent, 0.5 spacings if omitted [m]",
+    )
+    holes_per_km2: float | None = Field(
+        default=None,
+        ge=0.0,
+        le=1e5,
+        description="holes: density of holes, a fifth of the sites' if omitted [1/km²]",
+    )
+    mode: Literal["drive", "walk"] | None = Field(
+        default=None, description="streets: whose streets, drive if omitted [–]"
+    )
+    weight: Literal["floor_area", "uniform"] | None = Field(
+        default=None, description="rooftops: what makes a roof likelier, floor_area if omitted [–]"
+    )
+
+    def given(self) -> dict[str, Any]:
+        """Return the parameters that are given."""
+        return self.model_dump(exclude_none=True)
+
+
 class SitesConfig(Section):
     """Where edge GPUs stand."""
 
     source: str = Field(
         default="hosts",
         min_length=1,
-        description='"hosts" (candidate hosts in the map file), "poisson", or a .csv, .geojson or .gpkg file [–]',
+        description='"hosts" (candidate hosts in the map file), a .csv, .geojson or .gpkg file, or a point process: '
+        + ", ".join(PROCESS_PARAMETERS)
+        + " [–]",
     )
     merge_distance_m: float = Field(
         default=50.0, ge=0.0, le=5000.0, description="objects closer than this are one site [m]"
     )
     density_per_km2: float | None = Field(
-        default=None, gt=0.0, le=1e5, description="site density λ_b, needed for Poisson sites [1/km²]"
+        default=None, gt=0.0, le=1e5, description="site density λ_b, needed for a point process [1/km²]"
+    )
+    process: ProcessConfig | None = Field(default=None, description="parameters of the point process [–]")
+    placement: Literal["fixed", "independent", "repelled", "clustered", "demand"] | None = Field(
+        default=None,
+        description="which site holds which profile: fixed counts shuffled, each on its own, alike apart, alike "
+        "together, where the demand is; if omitted on its own with a point process, fixed counts otherwise [–]",
     )
 
 
@@ -241,7 +330,7 @@ class HardwareConfig(Section):
 class RadioConfig(Section):
     """Delay from user to site, ξ r^α."""
 
-    delay_coefficient: float = Field(default=0.32, gt=0.0, le=1e4, description="ξ [s/km^α]")
+    delay_coefficient: float = Field(default=0.32, ge=1e-4, le=1e4, description="ξ [s/km^α]")
     delay_exponent: float = Field(default=2.5, ge=1.0, le=8.0, description="α [–]")
 
 

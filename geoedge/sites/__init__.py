@@ -2,17 +2,60 @@
 
 from __future__ import annotations
 
+from geoedge.sites._edges import StudyWindow, convex_window, study_window
+from geoedge.sites.contrast import ProcessFit
+from geoedge.sites.envelopes import Envelope, envelope_test, global_test
+from geoedge.sites.fitting import Fits, fit_process
+from geoedge.sites.hypotheses import uneven_poisson
 from geoedge.sites.layout import Layout, make_layout, place_profiles
-from geoedge.sites.processes import poisson_layout
+from geoedge.sites.placements import PLACEMENTS, place
+from geoedge.sites.processes import PROCESSES, draw_layout, poisson_layout
+from geoedge.sites.spacing import ClarkEvans, clark_evans
+from geoedge.sites.statistics import (
+    Curve,
+    f_function,
+    g_function,
+    j_function,
+    k_function,
+    l_function,
+    pair_correlation,
+)
 from geoedge.sites.towers import HOST_KINDS, host_layout, merge_nearby, read_sites
+from geoedge.sites.verdicts import LayoutStatistics, layout_statistics, verdict
 
 __all__ = [
     "HOST_KINDS",
+    "PLACEMENTS",
+    "PROCESSES",
+    "ClarkEvans",
+    "Curve",
+    "Envelope",
+    "Fits",
     "Layout",
+    "LayoutStatistics",
+    "ProcessFit",
+    "StudyWindow",
+    "clark_evans",
+    "convex_window",
+    "draw_layout",
+    "envelope_test",
+    "f_function",
+    "fit_process",
+    "g_function",
+    "global_test",
     "host_layout",
+    "j_function",
+    "k_function",
+    "l_function",
+    "layout_statistics",
     "make_layout",
     "merge_nearby",
+    "pair_correlation",
+    "place",
     "place_profiles",
     "poisson_layout",
     "read_sites",
+    "study_window",
+    "uneven_poisson",
+    "verdict",
 ]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from geoedge.city.city import City
+    from geoedge.city.demand import Demand
 
 __all__ = ["Layout", "SitesConfig", "make_layout", "place_profiles"]
 
@@ -27,7 +28,7 @@ class SitesConfig(Protocol):
 
     @property
     def source(self) -> str:
-        """``"hosts"``, ``"poisson"``, or a file of sites."""
+        """``"hosts"``, a point process, or a file of sites."""
 
     @property
     def merge_distance_m(self) -> float:
@@ -35,7 +36,22 @@ class SitesConfig(Protocol):
 
     @property
     def density_per_km2(self) -> float | None:
-        """Density of a Poisson layout [1/km²]."""
+        """Density of a layout drawn at random [1/km²]."""
+
+    @property
+    def placement(self) -> str | None:
+        """Which site holds which profile; if omitted, sites drawn at random choose alone and others share."""
+
+    @property
+    def process(self) -> ProcessConfig | None:
+        """Parameters of the point process."""
+
+
+class ProcessConfig(Protocol):
+    """The ``[sites.process]`` section of a scenario, as far as this room reads it."""
+
+    def given(self) -> dict[str, Any]:
+        """Return the parameters that are given."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,47 +238,57 @@ def make_layout(
     rng: np.random.Generator | int = 0,
     *,
     profile_names: Sequence[str] = (),
+    demand: Demand | None = None,
+    saving_s: ArrayLike | None = None,
 ) -> Layout:
     """Make the layout that a scenario asks for.
 
-    Profiles are those a file states, else placed by `place_profiles` from the probabilities given. Without either
+    Profiles are those a file states, else placed from the probabilities given, as ``placement`` says. Without either
     they are not placed: ``report["profiles_placed"]`` is False, and a study of the layout places them by its own
-    workload. The stream is used for the positions first (Poisson only) and the profiles second.
+    workload. The stream is used for the positions first (of a process only) and the profiles second.
 
     Parameters
     ----------
     city
         The city the sites stand in.
     sites
-        The scenario's ``[sites]`` section: ``source`` is ``"hosts"``, ``"poisson"`` or a file.
+        The scenario's ``[sites]`` section: ``source`` is ``"hosts"``, a key of `PROCESSES` or a file.
     placement_probability
         π_s, shape (S,); leave out to leave the profiles to the study.
     rng
         Random generator, or a seed for one.
     profile_names
         Names that a file's profile column may use, length S.
+    demand
+        Where requests come from, for sites or placements that follow it.
+    saving_s
+        What each profile saves on a request of each type [s], shape (S, Q), for a placement that follows demand.
 
     Raises
     ------
     CityError
-        If no site is left inside the city, or a Poisson layout has no density.
+        If no site is left inside the city, or a process has no density or a parameter that is not its own.
     """
-    from geoedge.sites.processes import poisson_layout
+    from geoedge.sites.placements import place
+    from geoedge.sites.processes import PROCESSES, draw_layout
     from geoedge.sites.towers import host_layout, read_sites
 
     rng = np.random.default_rng(rng)
-    if sites.source == "poisson":
+    if sites.source in PROCESSES:
         if sites.density_per_km2 is None:
-            msg = '`sites.density_per_km2` must be given when `sites.source` is "poisson", for example 2.0'
+            msg = f'`sites.density_per_km2` must be given when `sites.source` is "{sites.source}", for example 2.0'
             raise CityError(msg)
-        return poisson_layout(
-            city.boundary,
+        layout = draw_layout(
+            sites.source,
+            city,
             sites.density_per_km2,
             rng,
-            placement_probability=placement_probability,
-            crs=city.crs,
+            demand=demand,
+            # marks of its own, Eq. (8), are part of the draw
+            placement_probability=placement_probability if sites.placement is None else None,
+            **(sites.process.given() if sites.process is not None else {}),
         )
-    if sites.source == "hosts":
+    elif sites.source == "hosts":
         layout = host_layout(city, merge_distance_m=sites.merge_distance_m)
     else:
         layout = read_sites(
@@ -270,4 +296,6 @@ def make_layout(
         )
     if layout.report["profiles_placed"] or placement_probability is None:
         return layout
-    return layout.with_profile(place_profiles(len(layout), placement_probability, rng))
+    return place(
+        sites.placement or "fixed", layout, placement_probability, rng, demand=demand, saving_s=saving_s
+    )

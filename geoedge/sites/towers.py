@@ -191,7 +191,7 @@ def read_sites(
     """
     path = Path(path)
     if not path.is_file():
-        msg = f"`sites.source`: no file {path}; give hosts, poisson, or a .csv, .geojson or .gpkg file"
+        msg = f"`sites.source`: no file {path}; give hosts, a point process such as poisson, or a .csv, .geojson or .gpkg file"
         raise CityError(msg)
     readers = {".csv": _read_csv, ".geojson": _read_geo, ".json": _read_geo, ".gpkg": _read_geo}
     if path.suffix.lower() not in readers:

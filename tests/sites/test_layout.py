@@ -17,7 +17,7 @@ def layout(xy: object, profile: object = None, **rest: object) -> Layout:
     return Layout(xy, held, ("a",) * n, ("file",) * n, "test", **rest)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None)
 @given(
     n=st.integers(1, 300),
     weights=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=6).filter(lambda w: sum(w) > 0.1),

@@ -224,7 +224,9 @@ def test_stated_profiles_are_kept_and_such_sites_not_merged(tmp_path):
 
 
 def config(source: str, density: float | None = None) -> SimpleNamespace:
-    return SimpleNamespace(source=source, merge_distance_m=50.0, density_per_km2=density)
+    return SimpleNamespace(
+        source=source, merge_distance_m=50.0, density_per_km2=density, placement=None, process=None
+    )
 
 
 def test_make_layout_takes_what_the_scenario_says(tmp_path):

@@ -21,8 +21,9 @@ types: $(TEST)
 imports: $(TEST)
 	$(BIN)/lint-imports
 
+# one thread of linear algebra a process, as there is a process a core
 pytest: $(TEST)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 notebooks: $(TEST)
 	$(BIN)/python -m pytest --nbmake --nbmake-timeout=300 -o addopts= -o filterwarnings=default notebooks

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from geoedge.compare import Comparison, compare, run, staleness_curve
     from geoedge.errors import GeoEdgeError
     from geoedge.maps import city_map
-    from geoedge.planning import Plan, plan, prediction
+    from geoedge.planning import DeploymentPlan, plan, prediction
     from geoedge.results import Results
     from geoedge.scenario import Scenario, load_scenario
     from geoedge.simulation import EdgeCity
@@ -29,10 +29,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "City": "city",
     "Comparison": "compare",
+    "DeploymentPlan": "planning",
     "EdgeCity": "simulation",
     "GeoEdgeError": "errors",
     "Layout": "sites",
-    "Plan": "planning",
     "Results": "results",
     "Scenario": "scenario",
     "Study": "study",
@@ -56,10 +56,10 @@ _HOMES = {
 __all__ = [
     "City",
     "Comparison",
+    "DeploymentPlan",
     "EdgeCity",
     "GeoEdgeError",
     "Layout",
-    "Plan",
     "Results",
     "Scenario",
     "Study",

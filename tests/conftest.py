@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 from geoedge.scenario import Scenario, load_scenario
 from geoedge.study import Study, prepare
+
+settings.register_profile("same every time", derandomize=True, deadline=None)
+settings.load_profile("same every time")
 
 SMALL = {
     "simulation.duration_s": 1800.0,

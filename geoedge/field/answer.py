@@ -183,7 +183,7 @@ class FieldAnswer:
     @cached_property
     def mean_wait(self) -> Floats:
         """W̄ that requests suffer at every site, Eq. (19) [s], shape (n,); ``inf`` beyond capacity."""
-        if not isinstance(self.site_queue, ErlangC):
+        if type(self.site_queue) is not ErlangC:
             return self.site_queue.mean_wait(self.site_arrival_rate, self.service_rate, self.problem.servers)
         waiting, fall = self._erlang
         return np.where(fall > 0, waiting / np.where(fall > 0, fall, 1.0), np.inf)
@@ -229,7 +229,7 @@ class FieldAnswer:
     def _in_time(self, tau: float) -> Floats:
         """Return the probability that an entry's first token comes within `tau` [s]: F_W(τ − ξ r^α − T_pf)."""
         left, site = tau - self._before_queue, self.entries.site
-        if not isinstance(self.site_queue, ErlangC):
+        if type(self.site_queue) is not ErlangC:
             return self._kept(left)
         waiting, fall = self._erlang
         inside = 1.0 - waiting[site] * np.exp(-fall[site] * np.maximum(left, 0.0))

@@ -334,7 +334,7 @@ def evaluate(
     Raises
     ------
     GeoEdgeError
-        If the policy is unknown, or the waits are not nonnegative numbers, one per site.
+        If the policy is unknown, the queue does not fit, or the waits are not nonnegative numbers, one per site.
     """
     from geoedge.field.answer import FieldAnswer
 
@@ -348,7 +348,7 @@ def evaluate(
         iterations=1,
         converged=True,
         solved=False,
-        queue=_known(queue),
+        queue=_known("evaluate", queue, problem),
     )
 
 
@@ -399,7 +399,8 @@ def solve_field(
     Raises
     ------
     GeoEdgeError
-        If the policy or scope is unknown, or the waits are not nonnegative numbers, one per site.
+        If the policy or scope is unknown, the queue does not fit, or the waits are not nonnegative numbers, one per
+        site.
     """
     from geoedge.field.answer import FieldAnswer
 
@@ -407,11 +408,12 @@ def solve_field(
     if scope not in SCOPES:
         msg = f"`scope` must be one of {', '.join(SCOPES)}, not {scope!r}"
         raise GeoEdgeError(msg)
+    model = _known("solve_field", queue, problem)
     if policy != "load_aware":
         return FieldAnswer(
-            problem, policy, scope, np.zeros(problem.n_sites), residual=0.0, iterations=1, queue=_known(queue)
+            problem, policy, scope, np.zeros(problem.n_sites), residual=0.0, iterations=1, queue=model
         )
-    market = _Market(problem, scope, _known(queue))
+    market = _Market(problem, scope, model)
     state, iterations = _equilibrium(market, market.mean(start), waits is not None, tolerance, max_iterations)
     return FieldAnswer(
         problem,
@@ -421,15 +423,17 @@ def solve_field(
         residual=state.residual,
         iterations=iterations,
         converged=state.residual <= tolerance,
-        queue=_known(queue),
+        queue=model,
     )
 
 
-def _known(queue: WaitModel | QueueOfMix | None) -> WaitModel | QueueOfMix:
-    """Return the queue that was given, or M/M/c."""
-    from geoedge.theory.queueing import ErlangC
+def _known(
+    function: str, queue: WaitModel | QueueOfMix | None, problem: FieldProblem
+) -> WaitModel | QueueOfMix:
+    """Return the queue that was given, or M/M/c; or say in one line why it is none."""
+    from geoedge.theory.checks import checked_queue
 
-    return ErlangC() if queue is None else queue
+    return checked_queue(function, queue, problem.servers)
 
 
 def _equilibrium(

@@ -1,7 +1,7 @@
 """The queue curves of the field: what a load costs in wait, and the way back; and small linear systems.
 
-M/M/c has compiled kernels, as it is asked for hundreds of times on the way to an equilibrium; any other queue
-goes the vectorised way of its `WaitModel`. Both are continued beyond capacity alike.
+M/M/c has compiled kernels, as it is asked for hundreds of times on the way to an equilibrium; any other queue, and
+a class derived from `ErlangC`, goes the vectorised way of its `WaitModel`. Both are continued beyond capacity alike.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def curve_of(queue: WaitModel) -> Curve:
     queue
         Wait model of the sites, or groups, that the curve will be asked for.
     """
-    return _ErlangCurve() if isinstance(queue, ErlangC) else _ModelCurve(queue)
+    return _ErlangCurve() if type(queue) is ErlangC else _ModelCurve(queue)
 
 
 @kernel

@@ -1,6 +1,6 @@
 """What Poisson theory predicts in full, and what it recommends to build."""
 
 from geoedge.planning.predict import prediction
-from geoedge.planning.recommend import DensityPlan, Plan, plan
+from geoedge.planning.recommend import DensityPlan, DeploymentPlan, plan
 
-__all__ = ["DensityPlan", "Plan", "plan", "prediction"]
+__all__ = ["DensityPlan", "DeploymentPlan", "plan", "prediction"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from geoedge.control.replan import deep_profiles
 from geoedge.study import poisson_network, prepare, stated_network
-from geoedge.theory.placement import MixLimits
+from geoedge.theory.placement import PlacementLimits
 from geoedge.theory.sensitivity import Knob
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class PlanInputs:
     workload: Workload
     networks: tuple[TieredNetwork, ...]
     weights: Floats
-    limits: MixLimits
+    limits: PlacementLimits
 
 
 def plan_inputs(scenario: Scenario, city: City | None = None, layout: Layout | None = None) -> PlanInputs:
@@ -78,14 +78,14 @@ def plan_inputs(scenario: Scenario, city: City | None = None, layout: Layout | N
     return PlanInputs(workload, networks, weights, _limits(scenario, workload, present))
 
 
-def _limits(scenario: Scenario, workload: Workload, present: Floats) -> MixLimits:
+def _limits(scenario: Scenario, workload: Workload, present: Floats) -> PlacementLimits:
     """Return the limits of a mix: the memory of the present one if no budget is given."""
     stored = workload.persistent_bytes.astype(np.float64)
     budget = scenario.plan.memory_budget_bytes
     least = np.zeros(len(stored))
     least[0] = scenario.control.fallback_floor
     most = np.where(deep_profiles(workload.hit_tokens), scenario.control.deep_cap, 1.0)
-    return MixLimits(stored, float(present @ stored) if budget is None else float(budget), least, most)
+    return PlacementLimits(stored, float(present @ stored) if budget is None else float(budget), least, most)
 
 
 def hardware_knobs(hardware: HardwareConfig, workload: Workload) -> dict[str, Knob]:

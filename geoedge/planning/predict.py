@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from geoedge import theory
 from geoedge.answers import WindowedAnswer, answer_metrics
+from geoedge.theory.heterogeneity import LOAD_LAWS, solve_law
 
 if TYPE_CHECKING:
     from geoedge.theory import TheoryAnswer, TieredNetwork
@@ -80,42 +82,46 @@ def capacity(answer: TheoryAnswer, profile_names: Sequence[str]) -> dict[str, An
     dict
         Intensities [1/(s km²)]: ``request_intensity``; ``sufficient_intensity``, below which a stable load-aware point
         exists; ``necessary_intensity``, from which none does; ``critical_intensity``, where stability ends under
-        this policy; ``margin``, by what share the load may grow until then. Then the solver's ``residual_s``,
-        ``residual_utilization`` and ``iterations``, ``stable``, and ``overloaded`` profiles.
+        this policy, or the necessary one if ``critical_is_exact`` is false; ``margin``, by what share the load may
+        grow until then. Then the solver's ``residual_s``,
+        ``residual_utilization`` and ``iterations``, ``converged``, ``stable``, ``overloaded`` profiles, and all of
+        that in a sentence, ``verdict``.
     """
     point, network = answer.equilibrium, answer.network
-    critical = critical_intensity(answer)
+    critical, exact = critical_intensity(answer)
     asked = network.request_intensity
     return {
         "request_intensity": asked,
         "sufficient_intensity": network.sufficient_intensity,
         "necessary_intensity": network.necessary_intensity,
         "critical_intensity": critical,
+        "critical_is_exact": exact,
         "margin": critical / asked - 1.0 if asked > 0.0 else float("inf"),
         "residual_s": point.residual_s,
         "residual_utilization": point.residual_utilization,
         "iterations": point.iterations,
+        "converged": point.converged,
         "stable": point.stable,
+        "verdict": point.verdict(profile_names),
         "overloaded": [name for name, full in zip(profile_names, point.overloaded, strict=True) if full],
     }
 
 
-def critical_intensity(answer: TheoryAnswer) -> float:
-    """Return the intensity at which some tier fills up under the answer's policy [1/(s km²)].
+def critical_intensity(answer: TheoryAnswer) -> tuple[float, bool]:
+    """Return the intensity at which some tier fills up under the answer's policy [1/(s km²)], and if it is exact.
 
-    Under load-aware routing all tiers fill together. Otherwise shares do not depend on the load, and the tier that is
-    relatively fullest fills first.
+    Under load-aware routing all tiers fill together; where that state was not found, the intensity is the necessary
+    bound, from which no point is stable. Otherwise shares do not depend on the load, and the tier that is relatively
+    fullest fills first.
     """
-    from geoedge.theory import solve_equilibrium
-
     network: TieredNetwork = answer.network
-    if answer.policy != "load_aware":
-        there = network.tier_density > 0.0
-        alike = solve_equilibrium(network.with_intensity(1.0), answer.policy, queue=answer.equilibrium.queue)
-        return 1.0 / float(alike.utilization[there].max())
-    full = network.with_intensity(network.necessary_intensity)
-    found = solve_equilibrium(full, queue=answer.equilibrium.queue).critical_intensity
-    return network.necessary_intensity if found is None else found
+    if answer.policy == "load_aware":
+        room = theory.capacity(network)
+        return room.intensity, room.exact
+    there = network.tier_density > 0.0
+    unit = network.with_intensity(1.0)
+    alike = theory.solve_equilibrium(unit, answer.policy, queue=answer.equilibrium.queue)
+    return 1.0 / float(alike.utilization[there].max()), True
 
 
 def law_coverage(answer: TheoryAnswer, ttft_target_s: float) -> dict[str, list[float]]:
@@ -135,11 +141,9 @@ def law_coverage(answer: TheoryAnswer, ttft_target_s: float) -> dict[str, list[f
         tier's mean load), ``per_tier`` and ``per_site`` (loads differ; waits are advertised for a tier or for a site)
         and ``queue_free``, an upper bound at the same association.
     """
-    from geoedge.theory.heterogeneity import LAWS, solve_law
-
     targets = [factor * ttft_target_s for factor in SPREAD]
     rows = {"ttft_target_s": targets}
-    for law in LAWS:
+    for law in LOAD_LAWS:
         found = solve_law(answer.network, law, answer.policy, queue=answer.equilibrium.queue)
         rows[law] = found.ttft_coverage(targets).tolist()
     return rows | {"queue_free": answer.queue_free_coverage(targets).tolist()}

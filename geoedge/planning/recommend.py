@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from geoedge.sites import Layout
     from geoedge.study import PolicyName
     from geoedge.theory import QueueOfMix, WaitModel
-    from geoedge.theory.heterogeneity import Law
+    from geoedge.theory.heterogeneity import LoadLaw
 
     Floats = NDArray[np.float64]
 
-__all__ = ["DensityPlan", "Plan", "plan"]
+__all__ = ["DensityPlan", "DeploymentPlan", "plan"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class DensityPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class DeploymentPlan:
     """What theory recommends; made by `plan`.
 
     Attributes
@@ -95,54 +95,58 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain values; an infinite or undefined one as none."""
-        names, found, sites = self.inputs.workload.profile_names, self.placement, self.density
+        found = self.placement
+        best = {"stable": found.stable, "binding": self.binding_words()}
+        best |= {"method": found.method, "evaluations": found.evaluations}
         return {
             "ttft_target_s": self.ttft_target,
             "policy": self.policy,
             "law": self.law,
-            "best": {
-                "placement_probability": _named(names, found.placement_probability),
-                "coverage": found.coverage,
-                "stable": found.stable,
-                "memory_bytes": found.limits.memory(found.placement_probability),
-                "binding": self.binding_words(),
-                "method": found.method,
-                "evaluations": found.evaluations,
-            },
-            "uniform": {
-                "placement_probability": _named(names, found.uniform),
-                "coverage": found.uniform_coverage,
-                "memory_bytes": found.limits.memory(found.uniform),
-                "within_limits": found.limits.holds(found.uniform),
-            },
-            "present": {
-                "placement_probability": _named(names, found.present),
-                "coverage": found.present_coverage,
-                "memory_bytes": found.limits.memory(found.present),
-                "within_limits": found.limits.holds(found.present),
-            },
-            "density": {
-                "reliability": sites.reliability,
-                "present_per_km2": sites.present_density,
-                "needed_with_present_mix_per_km2": _finite(sites.with_present_mix),
-                "needed_with_best_mix_per_km2": _finite(sites.with_best_mix.site_density),
-                "best_mix": _named(names, sites.with_best_mix.placement_probability),
-            },
-            "robust": {
-                "placement_probability": _named(names, self.robust.placement_probability),
-                "criterion": self.robust.criterion,
-                "load_factor": list(self.load_factors),
-                "coverage": self.robust.coverage.tolist(),
-                "regret": self.robust.regret.tolist(),
-                "stable": self.robust.stable.tolist(),
-            },
+            "best": self._mix_values(found.placement_probability, found.coverage) | best,
+            "uniform": self._mix_values(found.uniform, found.uniform_coverage),
+            "present": self._mix_values(found.present, found.present_coverage),
+            "density": self._density_values(),
+            "robust": self._robust_values(),
             "sensitivities": [
                 {
-                    key: _finite(value) if isinstance(value, float) else value
-                    for key, value in row._asdict().items()
+                    name: _finite(value) if isinstance(value, float) else value
+                    for name, value in row._asdict().items()
                 }
                 for row in self.sensitivities
             ],
+        }
+
+    def _named(self, shares: Floats) -> dict[str, float]:
+        names = self.inputs.workload.profile_names
+        return {name: float(share) for name, share in zip(names, shares, strict=True)}
+
+    def _mix_values(self, mix: Floats, coverage: float) -> dict[str, Any]:
+        limits = self.placement.limits
+        return {
+            "placement_probability": self._named(mix),
+            "coverage": coverage,
+            "memory_bytes": limits.memory(mix),
+            "within_limits": limits.holds(mix),
+        }
+
+    def _density_values(self) -> dict[str, Any]:
+        sites = self.density
+        return {
+            "reliability": sites.reliability,
+            "present_per_km2": sites.present_density,
+            "needed_with_present_mix_per_km2": _finite(sites.with_present_mix),
+            "needed_with_best_mix_per_km2": _finite(sites.with_best_mix.site_density),
+            "best_mix": self._named(sites.with_best_mix.placement_probability),
+        }
+
+    def _robust_values(self) -> dict[str, Any]:
+        return {
+            "placement_probability": self._named(self.robust.placement_probability),
+            "criterion": self.robust.criterion,
+            "load_factor": list(self.load_factors),
+            "coverage": self.robust.coverage.tolist(),
+            "regret": self.robust.regret.tolist(),
+            "stable": self.robust.stable.tolist(),
         }
 
     def binding_words(self) -> list[str]:
@@ -168,11 +172,11 @@ def plan(
     layout: Layout | None = None,
     *,
     method: Method = "slsqp",
-    law: Law = "mean_field",
+    law: LoadLaw = "mean_field",
     criterion: Criterion = "regret",
     policy: PolicyName | None = None,
     progress: Callable[[str, int, int], None] | None = None,
-) -> Plan:
+) -> DeploymentPlan:
     """Return the best mix of profiles, the sites that the scenario's reliability needs, and what matters most.
 
     Everything is asked of Poisson theory at the scenario's density and mix; in a city its window counts, epoch by
@@ -213,7 +217,7 @@ def plan(
     tell("robust mix", 0, 1)
     robust = asked.robust(factors, criterion)
     tell("sensitivities", 0, 1)
-    return Plan(
+    return DeploymentPlan(
         inputs=inputs,
         ttft_target=target,
         policy=chosen,
@@ -234,7 +238,7 @@ class _Asked:
     ttft_target: float
     policy: PolicyName
     method: Method
-    law: Law
+    law: LoadLaw
     queue: WaitModel | QueueOfMix
     rng: np.random.Generator
 
@@ -283,10 +287,6 @@ class _Asked:
         names |= {f"type_probability[{q}]": f"requests of {n}" for q, n in enumerate(work.type_names)}
         named = [row._replace(parameter=names.get(row.parameter, row.parameter)) for row in rows]
         return tuple(sorted(named, key=lambda row: -abs(np.nan_to_num(row.elasticity))))
-
-
-def _named(names: Sequence[str], shares: Floats) -> Mapping[str, float]:
-    return {name: float(share) for name, share in zip(names, shares, strict=True)}
 
 
 def _finite(value: float) -> float | None:

@@ -16,13 +16,15 @@ from geoedge.report._text import number, table, terminal
 from geoedge.units import GIB
 
 if TYPE_CHECKING:
-    from geoedge.planning import Plan
+    from geoedge.planning import DeploymentPlan
 
 __all__ = ["print_plan", "print_prediction"]
 
 STRONGEST = 12
 """Parameters listed by what they do to the coverage."""
-LAWS = {
+LONGEST_VERDICT = 1000
+"""Characters of a verdict that are shown."""
+LAW_WORDS = {
     "mean_field": "mean field: every site of a tier carries the tier's mean",
     "per_tier": "loads differ from site to site, waits advertised per tier",
     "per_site": "loads differ from site to site, waits advertised per site",
@@ -65,7 +67,7 @@ def _metrics_table(found: Mapping[str, Any], title: str, ttft_target_s: float) -
 def _laws_table(laws: Mapping[str, Sequence[float]], epochs: int) -> Table:
     targets = [f"within {target:g} s" for target in laws["ttft_target_s"]]
     made = table(f"TTFT coverage by law of load{_where(epochs)}", "", *targets)
-    for law, words in LAWS.items():
+    for law, words in LAW_WORDS.items():
         made.add_row(words, *(number(value, 4) for value in laws[law]))
     return made
 
@@ -92,12 +94,19 @@ def _tiers_table(tiers: Sequence[Mapping[str, Any]], epochs: int) -> Table:
             number(row["site_arrival_rate_per_s"]),
             number(row["service_time_s"]),
             number(row["utilization"], 4),
-            f"{row['mean_wait_s']:.4g}" if np.isfinite(row["mean_wait_s"]) else "∞",
+            _wait(row["mean_wait_s"]),
             number(row["prefill_s_per_s"], 2),
             number(row["share"]),
             "OVERLOADED" if row["overloaded"] else "",
         )
     return made
+
+
+def _wait(wait_s: float) -> str:
+    """Return a wait [s] in words that mean something to a person."""
+    if not np.isfinite(wait_s):
+        return "∞"
+    return f"{wait_s:.4f}" if wait_s >= 5e-5 or wait_s == 0.0 else "< 0.0001"
 
 
 def _where(epochs: int) -> str:
@@ -108,14 +117,16 @@ def _where(epochs: int) -> str:
 def _capacity_lines(found: Mapping[str, Any]) -> list[str]:
     """Return how much can be carried and how well that is known, a line each."""
     asked, critical = found["request_intensity"], found["critical_intensity"]
+    loud = ("" if found["converged"] else "NOT CONVERGED, ") + ("" if found["stable"] else "UNSTABLE, ")
+    grow = f": the load may grow by {found['margin']:.1%}" if found["stable"] else ""
     lines = [
-        f"Requests {asked:.4g} /(s km²); some tier is full from {critical:.4g} on: the load may grow by {found['margin']:.1%}."
-        if found["stable"]
-        else f"UNSTABLE: requests {asked:.4g} /(s km²), but some tier is full from {critical:.4g} on; overloaded: "
-        f"{', '.join(plain_text(name) for name in found['overloaded'])}.",
+        f"{loud}{plain_text(found['verdict'], LONGEST_VERDICT)}.",
+        f"Requests {asked:.4g} /(s km²); some tier is full from {critical:.4g} on{grow}.",
         f"Load-aware routing is stable for sure below {found['sufficient_intensity']:.4g}, and never from "
         f"{found['necessary_intensity']:.4g} on.",
     ]
+    if not found["critical_is_exact"]:
+        lines.append(f"Where stability ends was not found: {critical:.4g} is a bound from above.")
     if np.isfinite(found["residual_s"]):
         lines.append(
             f"Fixed point: residual {found['residual_s']:.1e} s, {found['residual_utilization']:.1e} in utilisation, "
@@ -124,7 +135,7 @@ def _capacity_lines(found: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def print_plan(plan: Plan, title: str) -> None:
+def print_plan(plan: DeploymentPlan, title: str) -> None:
     """Print the best mix beside the present one, the sites needed, a mix for several demands, and what matters.
 
     Parameters
@@ -139,12 +150,17 @@ def print_plan(plan: Plan, title: str) -> None:
     console.print(Text(words, style="bold"))
     console.print(_mix_table(plan))
     _print_placement_lines(plan, console)
-    console.print(_density_table(plan))
-    console.print(_robust_table(plan))
-    console.print(_sensitivity_table(plan))
+    for shown in (_density_table(plan), _robust_table(plan)):
+        console.print()
+        console.print(shown)
+    console.print()
+    if plan.placement.present_coverage > 0.0:
+        console.print(_sensitivity_table(plan))
+    else:
+        console.print("No sensitivities: the present mix covers nobody, and small changes leave it so.")
 
 
-def _mix_table(plan: Plan) -> Table:
+def _mix_table(plan: DeploymentPlan) -> Table:
     found, limits = plan.placement, plan.placement.limits
     names = [plain_text(name) for name in plan.inputs.workload.profile_names]
     made = table("Mix of profiles", "", *(Text(name) for name in names), "memory GiB", "coverage", "")
@@ -159,9 +175,9 @@ def _mix_table(plan: Plan) -> Table:
     return made
 
 
-def _print_placement_lines(plan: Plan, console: Console) -> None:
+def _print_placement_lines(plan: DeploymentPlan, console: Console) -> None:
     found = plan.placement
-    budget = found.limits.memory_budget
+    budget = found.limits.memory_budget_bytes
     words = "none" if np.isinf(budget) else f"{budget / GIB:.3f} GiB a site"
     reached = ", ".join(plain_text(word) for word in plan.binding_words()) or "no limit"
     console.print(
@@ -173,21 +189,23 @@ def _print_placement_lines(plan: Plan, console: Console) -> None:
         console.print(Text("UNSTABLE: no mix within the limits is stable; the one shown is closest to it."))
 
 
-def _density_table(plan: Plan) -> Table:
+def _density_table(plan: DeploymentPlan) -> Table:
     sites, names = plan.density, plan.inputs.workload.profile_names
     mix = sites.with_best_mix.placement_probability
     shares = ", ".join(f"{plain_text(n)} {p:.3f}" for n, p in zip(names, mix, strict=True))
+    reached = np.isfinite(sites.with_best_mix.site_density)
+    best = f"needed with the best mix: {shares}" if reached else "needed with any mix: no number is enough"
     made = table(f"Sites for a coverage of {sites.reliability:g}", "", "sites /km²", "over present")
     for label, density in (
         ("present", sites.present_density),
         ("needed with the present mix", sites.with_present_mix),
-        (f"needed with the best mix: {shares}", sites.with_best_mix.site_density),
+        (best, sites.with_best_mix.site_density),
     ):
         made.add_row(Text(label), number(density), number(density / sites.present_density, 2))
     return made
 
 
-def _robust_table(plan: Plan) -> Table:
+def _robust_table(plan: DeploymentPlan) -> Table:
     found, names = plan.robust, plan.inputs.workload.profile_names
     mix = zip(names, found.placement_probability, strict=True)
     shares = ", ".join(f"{plain_text(name)} {share:.3f}" for name, share in mix)
@@ -206,7 +224,7 @@ def _robust_table(plan: Plan) -> Table:
     return made
 
 
-def _sensitivity_table(plan: Plan) -> Table:
+def _sensitivity_table(plan: DeploymentPlan) -> Table:
     made = table(
         "What changes the present coverage most",
         "parameter",

@@ -54,7 +54,7 @@ class ServingEngine:
     policy
         A name in `POLICIES`.
     law
-        How long a request holds its server: a name in `geoedge.theory.LAWS`, or a `ServiceLaw`.
+        How long a request holds its server: a name in `geoedge.theory.SERVICE_LAWS`, or a `ServiceLaw`.
     mean_occupancy
         Mean occupancy of each site [s], shape (n,): the mean service of ``exponential_mixture`` until
         `set_mixture_mean` or `reconfigure` gives another, and where the running mean behind ``state`` advertising

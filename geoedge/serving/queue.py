@@ -109,7 +109,7 @@ def simulate_waits(
     service_rate: float,
     concurrency: int,
     customers: int,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     *,
     marks: Marks | None = None,
     warm_up: int | None = None,
@@ -130,7 +130,7 @@ def simulate_waits(
     customers
         Number of waits to return.
     rng
-        Random generator.
+        Random generator, or a seed.
     marks
         Draws service times over their mean 1/μ; exponential if omitted, which makes the queue M/M/c.
     warm_up
@@ -159,6 +159,7 @@ def simulate_waits(
             "servers can do; a fuller queue grows for ever"
         )
         raise GeoEdgeError(msg)
+    rng = np.random.default_rng(rng)
     arrival = np.cumsum(rng.standard_exponential(cut + customers)) / arrival_rate
     drawn = rng.standard_exponential(arrival.size) if marks is None else np.asarray(marks(rng, arrival.size))
     return (fcfs_starts(arrival, drawn / service_rate, concurrency) - arrival)[cut:]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         capacity,
         solve_equilibrium,
     )
-    from geoedge.theory.heterogeneity import Law, SiteLoadAnswer, solve_law
+    from geoedge.theory.heterogeneity import LOAD_LAWS, LoadLaw, SiteLoadAnswer, solve_law
     from geoedge.theory.montecarlo import (
         Sample,
         WaitSampler,
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from geoedge.theory.pairwise import boundary_distance, break_even_wait, distance_advantage
     from geoedge.theory.phase_type import PhaseType, PhaseTypeQueue, unit_quantile
     from geoedge.theory.placement import (
-        MixLimits,
         Placement,
+        PlacementLimits,
         RobustPlacement,
         optimal_placement,
         project_placement,
@@ -70,14 +70,13 @@ if TYPE_CHECKING:
     )
     from geoedge.theory.sensitivity import Knob, Sensitivity, sensitivities
     from geoedge.theory.services import (
-        LAWS,
+        SERVICE_LAWS,
         LawQueue,
         NamedLaw,
         ServiceLaw,
         make_law,
         queue_for,
         service_scv,
-        service_time,
     )
     from geoedge.theory.tabulated import TabulatedQueue
 
@@ -101,13 +100,13 @@ _HOME = {
         "capacity",
         "solve_equilibrium",
     ),
-    "heterogeneity": ("Law", "SiteLoadAnswer", "solve_law"),
+    "heterogeneity": ("LOAD_LAWS", "LoadLaw", "SiteLoadAnswer", "solve_law"),
     "montecarlo": ("Sample", "WaitSampler", "mean_and_error", "nearest_distances", "sample_requests"),
     "network": ("TieredNetwork",),
     "pairwise": ("boundary_distance", "break_even_wait", "distance_advantage"),
     "placement": (
-        "MixLimits",
         "Placement",
+        "PlacementLimits",
         "RobustPlacement",
         "optimal_placement",
         "project_placement",
@@ -137,37 +136,37 @@ _HOME = {
     ),
     "sensitivity": ("Knob", "Sensitivity", "sensitivities"),
     "services": (
-        "LAWS",
+        "SERVICE_LAWS",
         "LawQueue",
         "NamedLaw",
         "ServiceLaw",
         "make_law",
         "queue_for",
         "service_scv",
-        "service_time",
     ),
     "tabulated": ("TabulatedQueue",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "LAWS",
+    "LOAD_LAWS",
     "POLICIES",
+    "SERVICE_LAWS",
     "Capacity",
     "DampedHistory",
     "DensityAndMix",
     "Equilibrium",
     "ErlangC",
     "Knob",
-    "Law",
     "LawQueue",
-    "MixLimits",
+    "LoadLaw",
     "NamedLaw",
     "PairBoundary",
     "PerSite",
     "PhaseType",
     "PhaseTypeQueue",
     "Placement",
+    "PlacementLimits",
     "Policy",
     "QueueOfMix",
     "RenewalQueue",
@@ -217,7 +216,6 @@ __all__ = [
     "selection_regions",
     "sensitivities",
     "service_scv",
-    "service_time",
     "serving_distance_pdf",
     "solve",
     "solve_equilibrium",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from geoedge.errors import GeoEdgeError
 from geoedge.theory.coverage import TheoryAnswer
 from geoedge.theory.equilibrium import Policy, solve_equilibrium
+from geoedge.theory.heterogeneity import LOAD_LAWS, LoadLaw, solve_law
 from geoedge.theory.network import TieredNetwork
 from geoedge.theory.protocols import QueueOfMix, WaitModel
-
-if TYPE_CHECKING:
-    from geoedge.theory.heterogeneity import Law
 
 __all__ = ["Solver", "Window"]
 
@@ -37,15 +34,12 @@ class Solver:
     def __init__(
         self,
         policy: Policy = "load_aware",
-        law: Law = "mean_field",
+        law: LoadLaw = "mean_field",
         queue: WaitModel | QueueOfMix | None = None,
     ) -> None:
-        if law != "mean_field":
-            from geoedge.theory.heterogeneity import LAWS
-
-            if law not in LAWS:
-                msg = f"placement: `law` is {law!r}, but must be one of {', '.join(LAWS)}"
-                raise GeoEdgeError(msg)
+        if law not in LOAD_LAWS:
+            msg = f"placement: `law` is {law!r}, but must be one of {', '.join(LOAD_LAWS)}"
+            raise GeoEdgeError(msg)
         self.policy, self.law, self.queue = policy, law, queue
         self.solved = 0
         self._waits: FloatArray | None = None
@@ -69,8 +63,6 @@ class Solver:
 
     def site_answer(self, network: TieredNetwork) -> TheoryAnswer:
         """Return the answer of a law that lets loads differ from site to site."""
-        from geoedge.theory.heterogeneity import solve_law
-
         self.solved += 1
         return solve_law(network, self.law, self.policy, queue=self.queue)
 
@@ -146,7 +138,7 @@ class Window:
         """Fixed points solved so far."""
         return sum(solver.solved for solver in self._solvers)
 
-    def _with(self, shares: FloatArray | None, factor: float) -> list[TieredNetwork]:
+    def networks_with(self, shares: FloatArray | None, factor: float = 1.0) -> list[TieredNetwork]:
         """Return the networks with other shares of their sites, and that many times as many sites."""
         if shares is None:
             return [network.scaled(factor) for network in self.networks]
@@ -164,7 +156,7 @@ class Window:
         factor
             Sites over those of the networks.
         """
-        asked = zip(self._with(shares, factor), self._solvers, strict=True)
+        asked = zip(self.networks_with(shares, factor), self._solvers, strict=True)
         scores = np.array([solver.score(network, self.ttft_target) for network, solver in asked])
         return float(scores.min() if (scores < 0.0).any() else self.weights @ scores)
 
@@ -183,5 +175,5 @@ class Window:
 
     def answers(self, shares: FloatArray | None = None, factor: float = 1.0) -> tuple[TheoryAnswer, ...]:
         """Return the answer of each network."""
-        asked = zip(self._with(shares, factor), self._solvers, strict=True)
+        asked = zip(self.networks_with(shares, factor), self._solvers, strict=True)
         return tuple(solver.answer(network) for network, solver in asked)

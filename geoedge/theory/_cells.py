@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from geoedge.compiled import kernel
 
-__all__ = ["draw_cells", "pair_integrals"]
+__all__ = ["STRIDE", "draw_cells", "mixed", "pair_integrals", "uniform"]
 
 FloatArray = NDArray[np.float64]
 
 _PLACES = 64  # places of a ring, one bit each
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_STRIDE = np.uint64(0x9E3779B97F4A7C15)
+STRIDE = np.uint64(0x9E3779B97F4A7C15)
 _TWIST = 0.3819660112501051 * _PLACES  # turns rings against each other, so that their places never line up
 
 
 @kernel
-def _mixed(key: np.uint64) -> np.uint64:
+def mixed(key: np.uint64) -> np.uint64:
     """Return the key with its bits mixed, the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
     key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -31,9 +31,9 @@ def _mixed(key: np.uint64) -> np.uint64:
 
 
 @kernel
-def _uniform(key: np.uint64) -> float:
+def uniform(key: np.uint64) -> float:
     """Return a number in (0, 1), always the same for a key."""
-    return (np.float64(_mixed(key) >> np.uint64(11)) + 0.5) * 2.0**-53
+    return (np.float64(mixed(key) >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
 @kernel
@@ -79,9 +79,18 @@ def _take(
 
 
 @kernel
-def draw_cells(
-    count: int, ring: FloatArray, reach: FloatArray, density: FloatArray, farthest: FloatArray
-) -> FloatArray:
+def _farthest(ring: FloatArray, reach: FloatArray, lost: NDArray[np.uint64]) -> float:
+    """Return the distance from which sites take nothing away that is still there."""
+    farthest = 0.0
+    for q in range(reach.shape[0]):
+        for j in range(ring.size):
+            if reach[q, j] > 0.0 and lost[q, j] != _ALL:
+                farthest = max(farthest, ring[j] + reach[q, j])
+    return farthest
+
+
+@kernel
+def draw_cells(count: int, ring: FloatArray, reach: FloatArray, density: FloatArray) -> FloatArray:
     """Return the share of each ring that the tagged site serves, by environment and type, shape (count, Q, J).
 
     Sites of a tier come in order of distance, πλD² growing by unit exponentials, until they are too far to matter.
@@ -94,8 +103,8 @@ def draw_cells(
         Radii [km], shape (J,).
     reach
         Reach of each tier [km], shape (T, Q, J).
-    density, farthest
-        Density [1/km²] of each tier, and the distance from which its sites take nothing away [km], shape (T,).
+    density
+        Density of each tier [1/km²], shape (T,).
     """
     tiers, types, rings = reach.shape
     share = np.empty((count, types, rings))
@@ -105,14 +114,17 @@ def draw_cells(
         for t in range(tiers):
             if density[t] <= 0.0:
                 continue
-            key = _mixed(_STRIDE * np.uint64(i * tiers + t + 1))
-            passed, limit = 0.0, np.pi * density[t] * farthest[t] ** 2
+            key = mixed(STRIDE * np.uint64(i * tiers + t + 1))
+            passed, limit, taken, look = 0.0, np.inf, 0, 0
             while True:
-                passed -= np.log(_uniform(key))
+                if taken == look:  # now and then, as where all is lost already far sites need not be drawn
+                    limit, look = np.pi * density[t] * _farthest(ring, reach[t], lost) ** 2, 2 * look + 1
+                passed -= np.log(uniform(key))
                 if passed >= limit:
                     break
-                _take(np.sqrt(passed / (np.pi * density[t])), _uniform(key + _STRIDE), ring, reach[t], lost)
-                key += _STRIDE + _STRIDE
+                _take(np.sqrt(passed / (np.pi * density[t])), uniform(key + STRIDE), ring, reach[t], lost)
+                key += STRIDE + STRIDE
+                taken += 1
         for q in range(types):
             for j in range(rings):
                 share[i, q, j] = 1.0 - _bits(lost[q, j]) / _PLACES

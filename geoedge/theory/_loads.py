@@ -7,15 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from geoedge.theory._own_waits import Served
 from geoedge.theory.cells import CellSample
 from geoedge.theory.equilibrium import Equilibrium
 from geoedge.theory.protocols import select
 
-__all__ = ["TierLaw", "tier_law"]
+__all__ = ["TierLaw", "served_law", "tier_law"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 _LOADS = 32  # loads at which the law of a tier is held
+_PATCH_RINGS = 16  # distances at which the law of a patch is held
 _NEXT_TO_FULL = 1.0 - np.array([0.1, 0.03, 0.01, 1e-3, 1e-6, 0.0])  # utilisations, as waits change fast there
 
 
@@ -32,16 +35,12 @@ class TierLaw(NamedTuple):
     """Mean wait of the tier's requests [s]; infinite if a sampled site is overloaded."""
     busy: float
     """Mean number of busy servers of a site."""
-    apart: FloatArray
-    """Offsets of the classes of its sites [s], shape (K,)."""
 
 
-def tier_law(
-    point: Equilibrium, tier: int, cells: CellSample, load: FloatArray, gain: FloatArray, apart: FloatArray
-) -> TierLaw:
+def tier_law(point: Equilibrium, tier: int, cells: CellSample, load: FloatArray) -> TierLaw:
     """Gather the loads of sampled sites at a few nodes, given the type and distance of a request."""
     network = point.network
-    servers, weight = float(network.concurrency[tier]), cells.weight * gain
+    servers, weight = float(network.concurrency[tier]), cells.weight
     node = _nodes(load, weight * load, servers)
     law = np.zeros((network.types, cells.ring.size, node.size))
     if node.size > 1:
@@ -59,7 +58,6 @@ def tier_law(
         _filled(law),
         _mean_wait(point, tier, load, rate),
         float(cells.weight @ np.minimum(load, servers)),
-        apart,
     )
 
 
@@ -101,3 +99,43 @@ def _mean_wait(point: Equilibrium, tier: int, load: FloatArray, rate: FloatArray
     queue = select(point.queue, tier)
     wait, _ = queue.normalised_wait_and_slope(load, np.full(load.size, servers))
     return float(rate @ wait / total / point.service_rate[tier])
+
+
+def served_law(point: Equilibrium, tier: int, found: Served, load: FloatArray, busy: float) -> TierLaw:
+    """Gather the loads that a tier's requests meet on a patch.
+
+    Parameters
+    ----------
+    point
+        Equilibrium at the tier mean.
+    tier
+        Index of the tier.
+    found
+        What the patch's sites serve.
+    load
+        Offered load of each site [servers], shape (n,).
+    busy
+        Mean number of busy servers of a site of the tier.
+    """
+    network = point.network
+    mine = found.tier == tier
+    kind, share, met = found.kind[mine], found.share[mine], load[found.site[mine]]
+    radius = (found.delay[mine] / network.delay_coefficient) ** (1.0 / network.delay_exponent)
+    if not mine.any():
+        even = np.ones((network.types, 2, 1))
+        return TierLaw(np.array([0.0, 1.0]), np.zeros(1), even, 0.0, busy)
+    node = _nodes(met, share, float(network.concurrency[tier]))
+    ring = np.unique(np.quantile(radius, (np.arange(_PATCH_RINGS) + 0.5) / _PATCH_RINGS))
+    ring = np.append(ring, ring[-1:] + 1.0) if ring.size == 1 else ring
+    law = np.zeros((network.types, ring.size, node.size))
+    for near, here in _split(ring, radius):
+        for level, part in _split(node, met):
+            np.add.at(law, (kind, near, level), share * here * part)
+    return TierLaw(ring, node, _filled(law), _mean_wait(point, tier, met, share), busy)
+
+
+def _split(node: FloatArray, value: FloatArray) -> list[tuple[IntArray, FloatArray]]:
+    """Return the nodes either side of each value, with the part of it that each has."""
+    place = np.interp(value, node, np.arange(node.size, dtype=np.float64))
+    first = np.minimum(place.astype(np.int64), max(node.size - 2, 0))
+    return [(first, 1.0 - (place - first)), (np.minimum(first + 1, node.size - 1), place - first)]

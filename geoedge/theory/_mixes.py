@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from geoedge.errors import GeoEdgeError
 
-__all__ = ["Binding", "MixLimits", "project_placement"]
+__all__ = ["Binding", "PlacementLimits", "project_placement"]
 
 FloatArray = NDArray[np.float64]
 
@@ -36,14 +36,14 @@ class Binding(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class MixLimits:
+class PlacementLimits:
     """The mixes π with Σ π_s = 1, Σ π_s B_s ≤ B̄ and lower ≤ π ≤ upper, the constraints of Eq. (49).
 
     Parameters
     ----------
     persistent_bytes
         Memory B_s of each profile [B], shape (S,); any unit, if the budget has the same.
-    memory_budget
+    memory_budget_bytes
         Mean memory B̄ of a site [B]; infinite for none.
     lower, upper
         Least and largest share of sites of each profile, shape (S,) or one number for all. The fallback floor
@@ -56,7 +56,7 @@ class MixLimits:
     """
 
     persistent_bytes: FloatArray
-    memory_budget: float = float("inf")
+    memory_budget_bytes: float = float("inf")
     lower: FloatArray | float = 0.0
     upper: FloatArray | float = 1.0
 
@@ -68,8 +68,8 @@ class MixLimits:
         object.__setattr__(self, "persistent_bytes", _frozen(stored))
         for name in ("lower", "upper"):
             object.__setattr__(self, name, _frozen(_bound(name, getattr(self, name), stored.size)))
-        if not float(self.memory_budget) >= 0.0:
-            _refuse("memory_budget", self.memory_budget, ">= 0 B")
+        if not float(self.memory_budget_bytes) >= 0.0:
+            _refuse("memory_budget_bytes", self.memory_budget_bytes, ">= 0 B")
         self._check_some_mix_is_left()
 
     @property
@@ -99,9 +99,9 @@ class MixLimits:
         if self.most.sum() < 1.0 - _ROUNDING:
             _refuse("upper", f"shares that add up to {self.most.sum():.6g}", "at least 1 in all; raise a cap")
         lightest = self.memory(self.lightest())
-        if lightest > self.memory_budget * (1.0 + _ROUNDING):
+        if lightest > self.memory_budget_bytes * (1.0 + _ROUNDING):
             allowed = f"at least {lightest:.6g}, the memory of the lightest mix within the bounds; raise it or lower a floor"
-            _refuse("memory_budget", f"{self.memory_budget:.6g}", allowed)
+            _refuse("memory_budget_bytes", f"{self.memory_budget_bytes:.6g}", allowed)
 
     def memory(self, placement_probability: ArrayLike) -> float:
         """Return the mean memory of a site Σ π_s B_s [B]."""
@@ -121,14 +121,14 @@ class MixLimits:
         """Return whether a mix keeps the limits, up to a share `tolerance` of each."""
         mix = np.asarray(placement_probability, dtype=np.float64)
         inside = (mix >= self.least - tolerance) & (mix <= self.most + tolerance)
-        in_memory = self.memory(mix) <= self.memory_budget * (1.0 + tolerance)
+        in_memory = self.memory(mix) <= self.memory_budget_bytes * (1.0 + tolerance)
         return bool(inside.all()) and in_memory and abs(float(mix.sum()) - 1.0) <= tolerance
 
     def binding(self, placement_probability: ArrayLike) -> Binding:
         """Return the limits that a mix reaches."""
         mix = np.asarray(placement_probability, dtype=np.float64)
         return Binding(
-            self.memory(mix) >= self.memory_budget * (1.0 - _BINDS),
+            self.memory(mix) >= self.memory_budget_bytes * (1.0 - _BINDS),
             tuple(int(s) for s in np.flatnonzero(mix <= self.least + _BINDS)),
             tuple(int(s) for s in np.flatnonzero(mix >= self.most - _BINDS)),
         )
@@ -156,8 +156,8 @@ class MixLimits:
         z -= z.mean()
         scale = float(self.persistent_bytes.max())
         mix, _ = _within_bounds(z, self.least, self.most)
-        if scale > 0.0 and self.memory(mix) > self.memory_budget:
-            weight, budget = self.persistent_bytes / scale, self.memory_budget / scale
+        if scale > 0.0 and self.memory(mix) > self.memory_budget_bytes:
+            weight, budget = self.persistent_bytes / scale, self.memory_budget_bytes / scale
             if budget - weight @ self.lightest() <= _ROUNDING:
                 mix = self._project_onto_lightest(z)
             else:
@@ -178,7 +178,7 @@ class MixLimits:
 def project_placement(
     point: ArrayLike,
     persistent_bytes: ArrayLike,
-    memory_budget: float,
+    memory_budget_bytes: float,
     lower: ArrayLike = 0.0,
     upper: ArrayLike = 1.0,
 ) -> FloatArray:
@@ -190,7 +190,7 @@ def project_placement(
         The point z, shape (S,).
     persistent_bytes
         Memory B_s of each profile [B], shape (S,).
-    memory_budget
+    memory_budget_bytes
         Mean memory B̄ of a site [B]; infinite for none.
     lower, upper
         Least and largest share of each profile, shape (S,) or one number.
@@ -205,9 +205,9 @@ def project_placement(
     >>> project_placement([0.5, 0.4, 0.3], [0.0, 4.0, 12.0], float("inf")).round(3).tolist()
     [0.433, 0.333, 0.233]
     """
-    limits = MixLimits(
+    limits = PlacementLimits(
         np.asarray(persistent_bytes, dtype=np.float64),
-        memory_budget,
+        memory_budget_bytes,
         np.asarray(lower, dtype=np.float64),
         np.asarray(upper, dtype=np.float64),
     )
@@ -283,5 +283,5 @@ def _frozen(array: FloatArray) -> FloatArray:
 
 def _refuse(name: str, given: object, allowed: str) -> None:
     """Raise the one line of an error: where, what was given, what is allowed."""
-    msg = f"MixLimits: `{name}` is {given}, but must be {allowed}"
+    msg = f"PlacementLimits: `{name}` is {given}, but must be {allowed}"
     raise GeoEdgeError(msg)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, minimize
 
 from geoedge.errors import GeoEdgeError
-from geoedge.theory._mixes import MixLimits
+from geoedge.theory._mixes import PlacementLimits
 
 __all__ = ["METHODS", "Search", "lattice"]
 
@@ -54,7 +54,7 @@ class Search:
     def __init__(
         self,
         scores: Callable[[FloatArray], FloatArray],
-        limits: MixLimits,
+        limits: PlacementLimits,
         max_evaluations: int = 100_000,
         *,
         smooth: bool = True,
@@ -75,13 +75,14 @@ class Search:
         *,
         step: float = 0.05,
         rng: np.random.Generator | None = None,
+        polish: bool = True,
     ) -> None:
-        """Search by one of `METHODS` from some starts, and improve the best by SLSQP at the end."""
+        """Search by one of `METHODS` from some starts, and improve the best by SLSQP at the end if asked to."""
         try:
             for start in starts:
                 self(self.limits.project(start))
             METHODS[method](self, starts, step, rng)
-            if method != "slsqp":
+            if polish and method != "slsqp":
                 climb(self, self.best_mix)
         except _Spent:
             pass
@@ -114,9 +115,9 @@ def climb(search: Search, start: FloatArray) -> None:
     limits, start = search.limits, search.limits.project(start)
     tiers, level = limits.tiers, search(start)
     rules = [_rule("eq", np.ones(tiers), 1.0)]
-    if np.isfinite(limits.memory_budget) and limits.persistent_bytes.any():
+    if np.isfinite(limits.memory_budget_bytes) and limits.persistent_bytes.any():
         scale = float(limits.persistent_bytes.max())
-        rules.append(_rule("ineq", -limits.persistent_bytes / scale, -limits.memory_budget / scale))
+        rules.append(_rule("ineq", -limits.persistent_bytes / scale, -limits.memory_budget_bytes / scale))
     how: dict[str, Any] = {
         "method": "SLSQP",
         "options": {"eps": search.difference, "ftol": search.accuracy, "maxiter": 100},
@@ -149,13 +150,13 @@ def _rule(kind: str, weights: FloatArray, level: float) -> dict[str, Any]:
     }
 
 
-def _tidy(limits: MixLimits, shares: FloatArray) -> FloatArray:
+def _tidy(limits: PlacementLimits, shares: FloatArray) -> FloatArray:
     """Return the mix next to these shares, with those at their bounds to rounding set there."""
     shares = np.where(shares <= limits.least + 1e-9, limits.least, shares)
     return limits.project(np.where(shares >= limits.most - 1e-9, limits.most, shares))
 
 
-def lattice(limits: MixLimits, step: float) -> Iterator[FloatArray]:
+def lattice(limits: PlacementLimits, step: float) -> Iterator[FloatArray]:
     """Yield the mixes whose shares are whole multiples of a step and keep the limits.
 
     Raises
@@ -209,11 +210,11 @@ def _cobyqa(
     """Follow quadratic models without derivatives, in a trust region that the limits cut."""
     limits = search.limits
     rows, low, high = [np.ones(limits.tiers)], [1.0], [1.0]
-    if np.isfinite(limits.memory_budget) and limits.persistent_bytes.any():
+    if np.isfinite(limits.memory_budget_bytes) and limits.persistent_bytes.any():
         scale = float(limits.persistent_bytes.max())
         rows.append(limits.persistent_bytes / scale)
         low.append(-np.inf)
-        high.append(limits.memory_budget / scale)
+        high.append(limits.memory_budget_bytes / scale)
     for start in starts:
         found = _least(
             lambda shares: -float(search.beyond(shares).min()),

@@ -93,7 +93,7 @@ def cell_moments(
     Returns
     -------
     FloatArray
-        Moments, shape (Q, Q), accurate to about 1e-4. With the mean areas of `association_per_density` they give
+        Moments, shape (Q, Q), accurate to 3e-4. With the mean areas of `association_per_density` they give
         the variance of a site's load, and the mean load of the site that serves a request of type q,
         Σ_q' λ_req p_q' t_{s,q'} E|C_q||C_q'| / E|C_q|.
 
@@ -157,9 +157,8 @@ def sample_cells(
     gap = (cost_offset[tier] - cost_offset) / network.delay_coefficient
     ring, width = _radii(gap, density, exponent, _RINGS, _EDGE)
     reach = _reach(gap, ring, exponent)
-    farthest = (ring + reach).max(axis=(1, 2))
     cells = sample_size(network) if count is None else count
-    share = draw_cells(cells, ring, reach, density, farthest)
+    share = draw_cells(cells, ring, reach, density)
     even = CellSample(ring, 2.0 * np.pi * ring * width, share, np.full(cells, 1.0 / cells))
     return CellSample(even.ring, even.width, share, _calibrated(network, cost_offset, tier, even, mean))
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from geoedge.answers import first_reached
 from geoedge.errors import GeoEdgeError
 from geoedge.theory.association import cost_rule, mean_serving_distance
+from geoedge.theory.checks import checked_targets, shown
 from geoedge.theory.equilibrium import Equilibrium, Policy, advertise, solve_equilibrium
 from geoedge.theory.network import TieredNetwork
 from geoedge.theory.protocols import QueueOfMix, WaitModel, select
@@ -23,6 +24,7 @@ __all__ = ["TheoryAnswer", "evaluate", "solve"]
 FloatArray = NDArray[np.float64]
 
 _PAIRS_AT_ONCE = 4000  # pairs of tiers, summed over types, whose nodes are held at a time
+_FOREVER = 1e12  # a target [s] that is as good as none
 _NEVER_WAITS = 1e-15  # a smaller probability to wait is no boundary layer worth nodes of its own
 
 
@@ -151,8 +153,13 @@ class TheoryAnswer:
         ----------
         tau
             Targets τ₀ of the time to first token [s], any shape.
+
+        Raises
+        ------
+        GeoEdgeError
+            If a target is NaN or no number.
         """
-        return self._at_targets(tau, self._coverage)
+        return self._at_targets("ttft_coverage", tau, self._coverage)
 
     def queue_free_coverage(self, tau: ArrayLike) -> FloatArray:
         """Return the coverage if nobody waited where they are served now: an upper bound of `ttft_coverage`.
@@ -161,16 +168,20 @@ class TheoryAnswer:
         ----------
         tau
             Targets τ₀ of the time to first token [s], any shape.
-        """
-        return self._at_targets(tau, self._queue_free)
 
-    def no_wait_bound(self, tau: ArrayLike, kept: float = 0.95) -> FloatArray:
+        Raises
+        ------
+        GeoEdgeError
+            If a target is NaN or no number.
+        """
+        return self._at_targets("queue_free_coverage", tau, self._queue_free)
+
+    def planned_wait_bound(self, tau: ArrayLike, kept: float = 0.95) -> FloatArray:
         """Return a lower bound of `ttft_coverage` that a plan may rest on: everybody waits as long as few do.
 
         With w_s the least wait that a share `kept` of the requests of tier s keeps, P(TTFT ≤ τ) is at least
-        P(radio + w_s + T_pf ≤ τ, W_s ≤ w_s). As a wait does not depend on where its request comes from, that is
-        F_W(w_s) times the queue-free coverage at a target that is shorter by w_s, added over tiers. A tier where
-        more than `kept` do not wait at all counts with all of these.
+        P(radio + w_s + T_pf ≤ τ, W_s ≤ w_s): the share whose wait is kept at a target that is shorter by w_s, added
+        over tiers. A tier where more than `kept` do not wait at all counts with all of these.
 
         Parameters
         ----------
@@ -182,25 +193,34 @@ class TheoryAnswer:
         Raises
         ------
         GeoEdgeError
-            If `kept` lies outside (0, 1).
+            If `kept` lies outside (0, 1), a target is NaN or no number, or loads differ within tiers in a way for which
+            no bound is known.
         """
-        if not 0.0 < kept < 1.0:
-            msg = f"no_wait_bound: `kept` must lie in (0, 1), not {kept}"
+        self._require_bounds("planned_wait_bound")
+        if not isinstance(kept, float | np.floating) or not 0.0 < kept < 1.0:
+            msg = f"planned_wait_bound: `kept` must lie in (0, 1), not {shown(kept)}"
             raise GeoEdgeError(msg)
-        point = self.equilibrium
-        rates = (point.site_arrival_rate, point.service_rate, self.network.concurrency)
-        planned = np.where(point.overloaded, np.inf, point.queue.wait_quantile(kept, *rates))
-        keeping = np.where(point.overloaded, 0.0, point.queue.wait_cdf(planned, *rates))
+        planned = self._planned_waits(kept)
+        return self._at_targets("planned_wait_bound", tau, lambda target: self._keeping(target, planned))
 
-        def bound(tau: float) -> float:
-            if tau == np.inf:
-                return float(self.profile_share @ keeping)
-            spare = np.where(
-                point.overloaded[:, None], 0.0, tau - planned[:, None] - self.network.prefill_time
-            )
-            return float(sum((nodes.probability * keeping[nodes.tier]).sum() for nodes in self._rule(spare)))
+    def no_wait_bound(self, tau: ArrayLike) -> FloatArray:
+        """Return a lower bound of `ttft_coverage`: the share of requests in time that are served at once.
 
-        return self._at_targets(tau, bound)
+        Without load it is all of the coverage; what it lacks is owed to requests that wait and may still be in time.
+
+        Parameters
+        ----------
+        tau
+            Targets τ₀ of the time to first token [s], any shape.
+
+        Raises
+        ------
+        GeoEdgeError
+            If a target is NaN or no number, or loads differ within tiers in a way for which no bound is known.
+        """
+        self._require_bounds("no_wait_bound")
+        nobody = np.zeros(self.network.tiers)
+        return self._at_targets("no_wait_bound", tau, lambda target: self._keeping(target, nobody))
 
     def ttft_quantile(self, probability: float) -> float:
         """Return the least time within which this share of requests has its first token [s], Eq. (43).
@@ -220,8 +240,8 @@ class TheoryAnswer:
         GeoEdgeError
             If the probability lies outside [0, 1].
         """
-        if not 0.0 <= probability <= 1.0:
-            msg = f"ttft_quantile: `probability` must lie in [0, 1], not {probability}"
+        if not isinstance(probability, int | float | np.number) or not 0.0 <= probability <= 1.0:
+            msg = f"ttft_quantile: `probability` must lie in [0, 1], not {shown(probability)}"
             raise GeoEdgeError(msg)
         if probability == 0.0:
             return 0.0
@@ -313,13 +333,59 @@ class TheoryAnswer:
         # no scalar product: the linear algebra library would start threads for it
         return float(sum((nodes.probability * of_delay(nodes.delay)).sum() for nodes in self._rule()))
 
-    def _at_targets(self, tau: ArrayLike, coverage: Callable[[float], float]) -> FloatArray:
-        """Return a coverage at each of the targets."""
-        targets = np.asarray(tau, dtype=np.float64)
-        if np.isnan(targets).any():
-            msg = "ttft_coverage: `tau` holds NaN; give targets in seconds"
-            raise GeoEdgeError(msg)
+    def _at_targets(self, function: str, tau: ArrayLike, coverage: Callable[[float], float]) -> FloatArray:
+        """Return a coverage at each of the targets that a function was asked for."""
+        targets = checked_targets(function, tau)
         return np.array([coverage(float(t)) for t in targets.ravel()]).reshape(targets.shape)[()]
+
+    def _require_bounds(self, function: str) -> None:
+        """Refuse bounds of an answer of another law of load that does not say who waits how long."""
+        mine, plain = type(self), TheoryAnswer
+        if mine is not plain and (mine._kept is plain._kept or mine._planned_waits is plain._planned_waits):
+            msg = (
+                f"{function}: of {mine.__name__} no lower bound is known, but the answer must be that of `solve`, "
+                "where all sites of a tier carry one load"
+            )
+            raise GeoEdgeError(msg)
+
+    def _planned_waits(self, kept: float) -> FloatArray:
+        """Return the least wait of each tier that this share of its requests keeps [s], shape (S,).
+
+        Infinite at overloaded tiers. An answer whose sites differ in load overrides it, and `_kept`.
+        """
+        point = self.equilibrium
+        waits = point.queue.wait_quantile(
+            kept, point.site_arrival_rate, point.service_rate, self.network.concurrency
+        )
+        return np.where(point.overloaded, np.inf, waits)
+
+    def _kept(self, nodes: _Nodes, wait: FloatArray) -> FloatArray:
+        """Return the probability that a request at each node waits at most as long as given for its tier.
+
+        Parameters
+        ----------
+        nodes
+            Nodes over type, serving tier and radio delay, n of them.
+        wait
+            A wait of each tier [s], shape (S,).
+        """
+        point = self.equilibrium
+        kept = point.queue.wait_cdf(
+            wait, point.site_arrival_rate, point.service_rate, self.network.concurrency
+        )
+        return np.where(point.overloaded, 0.0, kept)[nodes.tier]
+
+    def _keeping(self, tau: float, wait: FloatArray) -> float:
+        """Return the share of requests that wait at most so long at their tier, and would be in time if they did."""
+        limit, ends = None, np.isfinite(wait)
+        if tau != np.inf:
+            limit = np.where(ends[:, None], tau - wait[:, None] - self.network.prefill_time, 0.0)
+        found = 0.0
+        for nodes in self._rule(limit):
+            # whoever plans for a wait without end is never in time
+            kept = np.where(ends[nodes.tier], self._kept(nodes, wait), 0.0)
+            found += float((nodes.probability * kept).sum())
+        return min(found, 1.0)
 
     def _coverage(self, tau: float) -> float:
         """Return Eq. (39) at one target."""
@@ -334,13 +400,19 @@ class TheoryAnswer:
         ----------
         tau
             Target τ₀ of the time to first token [s].
+
+        Raises
+        ------
+        GeoEdgeError
+            If it is not one number, or NaN.
         """
-        if np.isnan(tau):
-            msg = "coverage_by_type: `tau` is nan, but must be a target in seconds"
+        target = checked_targets("coverage_by_type", tau)
+        if target.ndim:
+            msg = f"coverage_by_type: `tau` is {shown(tau)}, but must be one target in seconds"
             raise GeoEdgeError(msg)
         asked = self.network.type_probability
         found = np.full(self.network.types, np.nan)
-        np.divide(self._covered(tau), asked, out=found, where=asked > 0)
+        np.divide(self._covered(min(float(target), _FOREVER)), asked, out=found, where=asked > 0)
         return np.asarray(np.minimum(found, 1.0))
 
     def _covered(self, tau: float) -> FloatArray:
@@ -393,7 +465,7 @@ def solve(
     Raises
     ------
     GeoEdgeError
-        If the policy is unknown.
+        If the policy is unknown, or the queue does not fit.
 
     Examples
     --------
@@ -421,7 +493,7 @@ def evaluate(
     Raises
     ------
     GeoEdgeError
-        If the waits do not fit.
+        If the waits or the queue do not fit.
     """
     return TheoryAnswer(advertise(network, waits, queue=queue))
 

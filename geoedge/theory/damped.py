@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from geoedge.errors import GeoEdgeError
 from geoedge.theory._fixed_point import Load, queue_functions
 from geoedge.theory.association import attracted_load
+from geoedge.theory.checks import checked_queue, checked_waits, shown
 from geoedge.theory.network import TieredNetwork
-from geoedge.theory.protocols import WaitModel
-from geoedge.theory.queueing import ErlangC
+from geoedge.theory.protocols import QueueOfMix, WaitModel
 
 __all__ = ["DampedHistory", "damped_iteration"]
 
@@ -75,7 +75,8 @@ def damped_iteration(
     Raises
     ------
     GeoEdgeError
-        If the damping lies outside (0, 1], the number of steps is negative, or waits are not finite and >= 0.
+        If the damping lies outside (0, 1], the number of steps is negative, waits are not finite and >= 0, or the
+        queue is no wait model of these tiers.
 
     Examples
     --------
@@ -83,18 +84,20 @@ def damped_iteration(
     >>> damped_iteration(net, 0.5, 3).waits.ravel().round(4).tolist()  # towards 1/3, half of the rest at a time
     [0.0, 0.1667, 0.25, 0.2917]
     """
-    if not 0.0 < damping <= 1.0 or iterations < 0:
-        msg = (
-            f"damped_iteration: `damping` is {damping} and `iterations` {iterations}, "
-            "but must be in (0, 1] and at least 0"
-        )
+    _check_steps(damping, iterations)
+    wait = checked_waits(
+        "damped_iteration", "start", np.zeros(network.tiers) if start is None else start, network.tiers
+    )
+    stand_in = np.inf
+    if overload_wait is not None:
+        stand_in = float(checked_waits("damped_iteration", "overload_wait", [overload_wait], 1)[0])
+    model = checked_queue("damped_iteration", queue, network.concurrency)
+    if isinstance(model, QueueOfMix):
+        msg = "damped_iteration: `queue` is a rule of the mixture, but must be a wait model; give what its `for_mix` returns"
         raise GeoEdgeError(msg)
-    wait = _waits("start", np.zeros(network.tiers) if start is None else start, network.tiers)
-    stand_in = None if overload_wait is None else float(_waits("overload_wait", [overload_wait], 1)[0])
-    model = ErlangC() if queue is None else queue
     waits, caused = [wait], [_caused(network, wait, model)]
     for _ in range(iterations):
-        new = caused[-1] if stand_in is None else np.where(np.isinf(caused[-1]), stand_in, caused[-1])
+        new = np.where(np.isinf(caused[-1]), stand_in, caused[-1])
         if np.isinf(new).any():
             break
         wait = (1.0 - damping) * wait + damping * new
@@ -117,10 +120,13 @@ def _caused(network: TieredNetwork, wait: FloatArray, model: WaitModel) -> Float
     return np.where(network.tier_density > 0.0, caused, 0.0)
 
 
-def _waits(name: str, given: ArrayLike, count: int) -> FloatArray:
-    """Return waits as an array, or say in one line what is wrong with them."""
-    waits = np.asarray(given, dtype=np.float64)
-    if waits.shape != (count,) or not (np.isfinite(waits) & (waits >= 0.0)).all():
-        msg = f"damped_iteration: `{name}` must be {count} finite waits >= 0 s, not {waits.tolist()}"
+def _check_steps(damping: float, iterations: int) -> None:
+    """Say in one line what is wrong with the number of steps or their size."""
+    if not isinstance(damping, int | float | np.number) or not 0.0 < damping <= 1.0:
+        msg = f"damped_iteration: `damping` is {shown(damping)}, but must be a number in (0, 1]"
         raise GeoEdgeError(msg)
-    return waits
+    if not isinstance(iterations, int | np.integer) or iterations < 0:
+        msg = (
+            f"damped_iteration: `iterations` is {shown(iterations)}, but must be a whole number of at least 0"
+        )
+        raise GeoEdgeError(msg)

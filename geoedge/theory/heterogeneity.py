@@ -20,36 +20,33 @@ serves more requests: the load that a request meets is size-biased. Three laws a
     Strictly there are some at every load, as cells have no largest size; here, if one of the sampled cells is.
 
 ``"per_site"``
-    Each site advertises its own equilibrium wait, and so loads even out. Call X a site's luck: its load over the
-    tier's mean ā if all waits of a tier were equal. A lone site that raises its wait by w keeps the share φ(w) of
-    its load (association of a tier without density). Its load and wait must agree,
+    Each site advertises its own equilibrium wait, and so loads even out, at the price of longer ways. The equilibrium
+    is solved, site by site, on one fixed patch of the network: a torus of 1024 sites, which are those of every
+    network, as far as their numbers by tier are the same (`_patch`). What a request meets there is weighted by what
+    theory knows exactly of the same places under the tier mean's waits (`_own_waits`).
 
-        a = X ā φ(u (W − W_ref)),    W = W̄(a),    W_ref such that E[a] = ā.
-
-    With u = 1 neighbours stand still; but they are lucky or not together, since a cell is large where sites are
-    sparse, and follow each other's waits. To first order, for waves of wavenumber k over the plane, luck δX causes
-    δa = δX/(1 + β u_k), with the feedback β = −φ' dW̄/d ln a and u_k → 0 for long waves, along which neighbours rise
-    alike. The power of luck over u is taken as uniform on [0, κ]: then Var a = Var X/(1 + κβ), long waves govern
-    heavy loads, and κ = 0.6 is measured. Two nodes of a Gauss rule on it stand for a regional and a local half of
-    ln X; u is what gives the same variance, and X is drawn together as either half is damped more or less than that.
-    In a network of several tiers only those rivals follow whose waits vary as much: with w_t the part of a site's
-    competition that tier t is, u_k becomes 1 − (1 − u_k) Σ_t w_t min(1, σ(W_t)/σ(W_s)). Offsets u (W − W_ref) also
-    make requests travel farther: each tier is split by them into classes that would serve equal shares of it under
-    equal waits. This is a closure, not a theorem. It tells too little of how far requests travel together along long
-    waves: near capacity, and at targets that leave only a short way, its coverage is too high by up to 0.1 in a
-    network of one tier. Its errors stand in tests/validation/test_heterogeneity.py.
+    So few sites do because their luck is taken out. Regions that lack servers raise their waits W together, by
+    κ²W − ∇²W = g/D to first order, with g what they lack, D how fast differences of waits carry load and κ²D the load
+    that an area takes up for each second of wait. That is largest for the longest waves, of which a patch has but
+    few: with Poisson sites they alone made coverage differ by 0.01 to 0.03 between patches at 0.9 of capacity. Sites
+    are moved, smoothly, until each long wave of capacity has the power that it has on average; then it is 0.001 to
+    0.006. Waves longer than the torus would go missing; the power of its eight longest ones is raised by theirs,
+    weighted by 1/(k² + κ²)², with κ as found on a patch of 256 sites. Without this the coverage of one tier of three
+    servers at 0.9 of capacity was .889, .876, .865 on 256, 1024 and 4096 sites, with it .854, .860, .860 on 256, 1024
+    and 2304. Its errors stand in tests/validation/test_heterogeneity.py.
 
 Prefix-only and nearest routing look at no wait, so that for them ``"per_site"`` is ``"per_tier"``.
 
 A queue that depends on the mixture of types is that of the tier's mean mixture, and so is a site's mean occupancy.
 
-Cost: for 3 tiers and 2 types about 0.15 s of one core per tier and 0.35 s per site, then 3 ms per target; 10 × 10 take
-0.4 s and 1.5 s, 50 × 50 1 s and 10 s. From 13 tiers × types on fewer cells are drawn, down to 64 per tier, and from
-20 on their variance is the sample's own.
+Cost: per tier about 0.15 s of one core for 3 tiers and 2 types and 1 s for 50 × 50; per site 0.4 s at light load and
+1 to 4 s from half of capacity on. A target then takes 1 to 4 ms. Per tier, from 13 tiers × types on fewer cells are
+drawn, down to 64 per tier, and from 20 on their variance is the sample's own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -58,27 +55,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoedge.errors import GeoEdgeError
-from geoedge.theory._evening import even_out
-from geoedge.theory._loads import TierLaw, tier_law
-from geoedge.theory.association import association_per_density
+from geoedge.theory._loads import TierLaw, served_law, tier_law
+from geoedge.theory._own_waits import Bins, gather, served
+from geoedge.theory._patch import make_patch, settle
 from geoedge.theory.cells import cell_moments, sample_cells
-from geoedge.theory.coverage import TheoryAnswer, solve
+from geoedge.theory.coverage import TheoryAnswer, _Nodes, solve
 from geoedge.theory.equilibrium import Equilibrium, Policy
 from geoedge.theory.network import TieredNetwork
 from geoedge.theory.protocols import QueueOfMix, WaitModel, select
 
-__all__ = ["LAWS", "Law", "SiteLoadAnswer", "cell_moments", "solve_law"]
+__all__ = ["LOAD_LAWS", "LoadLaw", "SiteLoadAnswer", "cell_moments", "solve_law"]
 
 FloatArray = NDArray[np.float64]
-Law = Literal["mean_field", "per_tier", "per_site"]
-LAWS: tuple[Law, ...] = get_args(Law)
+LoadLaw = Literal["mean_field", "per_tier", "per_site"]
+LOAD_LAWS: tuple[LoadLaw, ...] = get_args(LoadLaw)
 
-_CLASSES = 6  # classes of a tier by offset
-_CLASS_LIMIT = 60  # classes in all, at which two per tier are left
-_RADII, _TIMES = (
-    72,
-    32,
-)  # points over distance and over remaining time at which a mixed wait distribution is held
+# points over distance and over remaining time at which a mixed wait distribution is held
+_RADII, _TIMES = 72, 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,26 +88,8 @@ class SiteLoadAnswer(TheoryAnswer):
         The law of each tier that has sites.
     """
 
-    law: Law
+    law: LoadLaw
     tiers: dict[int, TierLaw]
-
-    @cached_property
-    def _classes(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
-        """Tier, density [1/km²] and cost offsets [s] of each class of sites that are alike."""
-        tier = np.concatenate([np.full(law.apart.size, s) for s, law in self.tiers.items()])
-        apart = np.concatenate([law.apart for law in self.tiers.values()])
-        density = self.network.tier_density[tier] / np.bincount(tier)[tier]
-        return tier, density, self.equilibrium.cost_offset[tier] + apart[:, None]
-
-    @cached_property
-    def association(self) -> FloatArray:
-        """Probability A_{s,q} that tier s serves type q, shape (S, Q)."""
-        tier, density, offset = self._classes
-        network = self.network
-        area = association_per_density(density, offset, network.delay_coefficient, network.delay_exponent)
-        found = np.zeros((network.tiers, network.types))
-        np.add.at(found, tier, density[:, None] * area)
-        return found
 
     @property
     def mean_wait(self) -> FloatArray:
@@ -171,9 +146,8 @@ class SiteLoadAnswer(TheoryAnswer):
         network, point = self.network, self.equilibrium
         limit, covered = tau - network.prefill_time, np.zeros(network.types)
         layer = 1.0 / (point.service_rate * np.sqrt(network.concurrency))
-        tier = self._classes[0]
         for nodes in self._rule(limit, layer):
-            for s in np.unique(tier):
+            for s in self.tiers:
                 for q in np.unique(nodes.kind):
                     mine = (nodes.tier == s) & (nodes.kind == q)
                     if mine.any():
@@ -209,7 +183,7 @@ class SiteLoadAnswer(TheoryAnswer):
 
 def solve_law(
     network: TieredNetwork,
-    law: Law = "mean_field",
+    law: LoadLaw = "mean_field",
     policy: Policy = "load_aware",
     *,
     queue: WaitModel | QueueOfMix | None = None,
@@ -240,32 +214,72 @@ def solve_law(
     Examples
     --------
     >>> net = TieredNetwork([1.0], [8], [1.0], [[0.3]], [[1.8]], 2.2, 0.2, 2.0, [[512]], [2048], [0.4])
-    >>> [round(float(solve_law(net, law).ttft_coverage(0.8)), 2) for law in LAWS]
+    >>> [round(float(solve_law(net, law).ttft_coverage(0.8)), 2) for law in LOAD_LAWS]
     [0.98, 0.76, 0.94]
     """
-    if law not in LAWS:
-        msg = f"solve_law: `law` is {law!r}, but must be one of {', '.join(LAWS)}"
+    if law not in LOAD_LAWS:
+        msg = f"solve_law: `law` is {law!r}, but must be one of {', '.join(LOAD_LAWS)}"
         raise GeoEdgeError(msg)
     answer = solve(network, policy, queue=queue)
     if law == "mean_field":
         return answer
     point = answer.equilibrium
     if law == "per_site" and policy == "load_aware" and not point.beyond_capacity:
-        return _per_site(point)
+        return _own_waits(point)
     laws = {}
     for s in np.flatnonzero(network.tier_density > 0.0).tolist():
         cells = sample_cells(network, point.cost_offset, s, mean_area=point.served_area[s])
         load = np.asarray(cells.area @ _work(network, s))
         if law == "per_site" and point.beyond_capacity:
             load = np.full(load.size, point.utilization[s] * network.concurrency[s])
-        laws[s] = tier_law(point, s, cells, load, np.ones(load.size), np.zeros(1))
+        laws[s] = tier_law(point, s, cells, load)
     return SiteLoadAnswer(point, law, laws)
 
 
-def _per_site(point: Equilibrium) -> SiteLoadAnswer:
+@dataclass(frozen=True, eq=False)
+class _OwnWaits(SiteLoadAnswer):
+    """Answer of a patch whose sites each advertise their own wait."""
+
+    bins: Bins
+
+    @cached_property
+    def association(self) -> FloatArray:
+        """Probability A_{s,q} that tier s serves type q, shape (S, Q)."""
+        network = self.network
+        found = np.zeros((network.tiers, network.types))
+        np.add.at(found, (self.bins.tier, self.bins.kind), self.bins.share)
+        asked = network.type_probability
+        return np.divide(found, asked, out=np.array(self.equilibrium.association), where=asked > 0.0)
+
+    def _rule(self, limit: FloatArray | None = None, layer: FloatArray | None = None) -> Iterator[_Nodes]:
+        """Yield the middles of the patch's bins, as far as they lie below the limit."""
+        bins = self.bins
+        everything = np.full((self.network.tiers, self.network.types), np.inf)
+        delay, share = bins.below(everything if limit is None else limit)
+        kept = share > 0.0
+        yield _Nodes(bins.kind[kept], bins.tier[kept], delay[kept], share[kept])
+
+
+def _own_waits(point: Equilibrium) -> SiteLoadAnswer:
     """Return the answer when each site advertises its own wait, from the mean-field point."""
     network = point.network
     there = np.flatnonzero(network.tier_density > 0.0)
+    alone = _of_tiers(point, there)
+    patch, start = make_patch(alone.network, alone.queue, alone.advertised_wait)
+    settled = settle(patch, start)
+    found = served(patch, settled, alone)
+    bins = gather(found, there.size, network.types)
+    attracted = np.zeros(there.size)
+    np.add.at(attracted, found.tier, found.share * alone.network.occupancy_time[found.tier, found.kind])
+    busy = network.request_intensity * attracted / alone.network.tier_density
+    laws = {int(s): served_law(alone, i, found, settled.work, float(busy[i])) for i, s in enumerate(there)}
+    solved = replace(point, residual_utilization=settled.residual)
+    return _OwnWaits(solved, "per_site", laws, bins._replace(tier=there[bins.tier]))
+
+
+def _of_tiers(point: Equilibrium, there: NDArray[np.int64]) -> Equilibrium:
+    """Return the point of some tiers alone."""
+    network = point.network
     alone = replace(
         network,
         tier_density=network.tier_density[there],
@@ -274,44 +288,17 @@ def _per_site(point: Equilibrium) -> SiteLoadAnswer:
         occupancy_time=network.occupancy_time[there],
         hit_tokens=network.hit_tokens[there],
     )
-    seen, settled = even_out(alone, select(point.queue, there))
-    classes = min(_CLASSES, max(_CLASS_LIMIT // there.size, 2))
-    inner, laws = replace(seen, queue=select(point.queue, there)), {}
-    for i, s in enumerate(there):
-        each = settled[i]
-        apart = _quantiles(each.apart, each.cells.weight * (each.cells.area @ _work(alone, i)), classes)
-        laws[int(s)] = tier_law(inner, i, each.cells, each.load, each.gain, apart)
-    return SiteLoadAnswer(_widened(point, seen, there), "per_site", laws)
-
-
-def _quantiles(value: FloatArray, weight: FloatArray, classes: int) -> FloatArray:
-    """Return the middles of classes of equal weight; those whom nobody would choose anyway have none."""
-    order = np.argsort(value)
-    passed = np.cumsum(np.maximum(weight[order], 0.0))
-    level = (np.arange(classes) + 0.5) / classes * passed[-1]
-    return np.asarray(value[order][np.minimum(np.searchsorted(passed, level), value.size - 1)])
-
-
-def _widened(point: Equilibrium, seen: Equilibrium, there: NDArray[np.int64]) -> Equilibrium:
-    """Return a point of all tiers that has what was found for those with sites."""
-
-    def whole(everywhere: FloatArray, found: FloatArray) -> FloatArray:
-        filled = np.array(everywhere)
-        filled[there] = found
-        return filled
-
     return replace(
         point,
-        advertised_wait=whole(point.advertised_wait, seen.advertised_wait),
-        mean_wait=whole(point.mean_wait, seen.mean_wait),
-        cost_offset=whole(point.cost_offset, seen.cost_offset),
-        served_area=whole(point.served_area, seen.served_area),
-        site_arrival_rate=whole(point.site_arrival_rate, seen.site_arrival_rate),
-        service_rate=whole(point.service_rate, seen.service_rate),
-        utilization=whole(point.utilization, seen.utilization),
-        residual_s=seen.residual_s,
-        residual_utilization=seen.residual_utilization,
-        iterations=seen.iterations,
+        network=alone,
+        queue=select(point.queue, there),
+        advertised_wait=point.advertised_wait[there],
+        mean_wait=point.mean_wait[there],
+        cost_offset=point.cost_offset[there],
+        served_area=point.served_area[there],
+        site_arrival_rate=point.site_arrival_rate[there],
+        service_rate=point.service_rate[there],
+        utilization=point.utilization[there],
     )
 
 

@@ -171,7 +171,7 @@ class Sample:
         return (mean / work, error / work) if work > 0.0 else (0.0, 0.0)
 
 
-def nearest_distances(tier_density: FloatArray, samples: int, rng: np.random.Generator) -> FloatArray:
+def nearest_distances(tier_density: ArrayLike, samples: int, rng: np.random.Generator | int) -> FloatArray:
     """Return distances to the nearest site of each tier [km], R = √(−ln U/(πλ)), Eq. (52), shape (samples, S).
 
     Parameters
@@ -181,25 +181,26 @@ def nearest_distances(tier_density: FloatArray, samples: int, rng: np.random.Gen
     samples
         Number of independent places.
     rng
-        Random generator.
+        Random generator, or a seed.
 
     Raises
     ------
     GeoEdgeError
         If a density is negative or NaN.
     """
-    if not (tier_density >= 0.0).all():
-        msg = f"nearest_distances: `tier_density` is {tier_density.tolist()}, but must hold densities >= 0 per km²"
+    density = np.asarray(tier_density, dtype=np.float64)
+    if density.ndim != 1 or not (density >= 0.0).all():
+        msg = f"nearest_distances: `tier_density` is {density.tolist()}, but must be one row of densities >= 0 per km²"
         raise GeoEdgeError(msg)
-    squared = rng.standard_exponential((samples, tier_density.size))
+    squared = np.random.default_rng(rng).standard_exponential((samples, density.size))
     with np.errstate(divide="ignore"):
-        return np.asarray(np.sqrt(squared / (np.pi * tier_density)))
+        return np.asarray(np.sqrt(squared / (np.pi * density)))
 
 
 def sample_requests(
     equilibrium: Equilibrium,
     samples: int,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     *,
     draw_waits: WaitSampler | None = None,
 ) -> Sample:
@@ -212,7 +213,7 @@ def sample_requests(
     samples
         Number of requests, at least 2.
     rng
-        Random generator.
+        Random generator, or a seed.
     draw_waits
         Draws the waits at a tier that is not overloaded; by inverting its distribution if omitted.
 
@@ -224,6 +225,7 @@ def sample_requests(
     if not samples >= 2:
         msg = f"sample_requests: `samples` is {samples}, but must be at least 2"
         raise GeoEdgeError(msg)
+    rng = np.random.default_rng(rng)
     network = equilibrium.network
     kind = rng.choice(network.types, size=samples, p=network.type_probability)
     distance = nearest_distances(network.tier_density, samples, rng)

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from geoedge.errors import GeoEdgeError
 from geoedge.theory._asked import Solver, Window
-from geoedge.theory._mixes import Binding, MixLimits, project_placement
+from geoedge.theory._mixes import Binding, PlacementLimits, project_placement
 from geoedge.theory._search import METHODS, Search
 from geoedge.theory.equilibrium import Policy
+from geoedge.theory.heterogeneity import LoadLaw
 from geoedge.theory.network import TieredNetwork
 from geoedge.theory.protocols import QueueOfMix, WaitModel
-
-if TYPE_CHECKING:
-    from geoedge.theory.heterogeneity import Law
 
 __all__ = [
     "Binding",
     "Method",
-    "MixLimits",
     "Placement",
+    "PlacementLimits",
     "RobustPlacement",
     "optimal_placement",
     "project_placement",
@@ -69,7 +68,7 @@ class Placement:
     binding: Binding
     evaluations: int
     method: str
-    limits: MixLimits
+    limits: PlacementLimits
     answers: tuple[Any, ...]
     uniform: FloatArray
     uniform_coverage: float
@@ -111,15 +110,16 @@ class RobustPlacement:
 def optimal_placement(
     networks: Case,
     ttft_target: float,
-    limits: MixLimits | None = None,
+    limits: PlacementLimits | None = None,
     *,
     weights: ArrayLike | None = None,
     method: Method = "slsqp",
     policy: Policy = "load_aware",
-    law: Law = "mean_field",
+    law: LoadLaw = "mean_field",
     queue: WaitModel | QueueOfMix | None = None,
     step: float = 0.05,
     rng: np.random.Generator | int | None = None,
+    polish: bool = True,
     starts: Sequence[ArrayLike] = (),
     max_evaluations: int = 100_000,
 ) -> Placement:
@@ -141,7 +141,7 @@ def optimal_placement(
     method
         ``"slsqp"``: uphill from several starts (fast, for any number of profiles). ``"grid"``: every mix on a
         lattice of `step`, for few profiles. ``"cobyqa"``: derivative-free trust region. ``"spsa"``: projected
-        random directions of width `step`, with `rng`. All but the first end with one climb from the best found.
+        random directions of width `step`, with `rng`.
     policy, queue
         As in `solve`.
     law
@@ -150,6 +150,9 @@ def optimal_placement(
         Step of the lattice, or width of a random step, in shares of sites.
     rng
         Random generator or seed, for ``"spsa"`` alone.
+    polish
+        Whether a method other than ``"slsqp"`` ends with one climb as that method does, from the best mix found; without
+        it methods can be compared.
     starts
         Mixes to start from besides the uniform and the present one.
     max_evaluations
@@ -173,7 +176,13 @@ def optimal_placement(
     search = Search(
         lambda shares: np.array([window.score(shares)]), limits, max_evaluations, smooth=window.smooth
     )
-    search.run(known_method(method), [uniform, present, *_mixes(starts)], step=step, rng=generator(rng))
+    search.run(
+        known_method(method),
+        [uniform, present, *_mixes(starts)],
+        step=step,
+        rng=generator(rng),
+        polish=polish,
+    )
     mix = search.best_mix
     return Placement(
         placement_probability=mix,
@@ -194,25 +203,28 @@ def optimal_placement(
 def robust_placement(
     cases: Sequence[Case],
     ttft_target: float,
-    limits: MixLimits | None = None,
+    limits: PlacementLimits | None = None,
     *,
     criterion: Criterion = "regret",
     case_weights: ArrayLike | None = None,
     weights: Sequence[ArrayLike] | None = None,
     method: Method = "slsqp",
     policy: Policy = "load_aware",
-    law: Law = "mean_field",
+    law: LoadLaw = "mean_field",
     queue: WaitModel | QueueOfMix | None = None,
     step: float = 0.05,
     rng: np.random.Generator | int | None = None,
+    polish: bool = True,
 ) -> RobustPlacement:
     """Return one mix for several cases, such as loads, and what it gives up in each.
+
+    A case in which no mix is stable does not count, unless there is none else: nothing is to be had there.
 
     Parameters
     ----------
     cases
         The cases, K of them: a network each, or several networks that count by weight.
-    ttft_target, limits, method, policy, law, queue, step, rng
+    ttft_target, limits, method, policy, law, queue, step, rng, polish
         As in `optimal_placement`.
     criterion
         ``"mean"``: the largest mean coverage. ``"worst"``: the largest coverage of the worst case, which is the
@@ -225,50 +237,61 @@ def robust_placement(
     Raises
     ------
     GeoEdgeError
-        As in `optimal_placement`, or if the criterion is unknown.
+        As in `optimal_placement`, or if the criterion is unknown, or `cases` is no sequence or not as long as its weights.
     """
-    if criterion not in get_args(Criterion):
-        msg = f"robust_placement: `criterion` is {criterion!r}, but must be one of {', '.join(get_args(Criterion))}"
-        raise GeoEdgeError(msg)
+    _check_cases(cases, criterion, weights)
     inside = [None] * len(cases) if weights is None else list(weights)
     share = _case_weights(case_weights, len(cases))
     windows = [
         Window(case, each, ttft_target, lambda: Solver(policy, law, queue))
         for case, each in zip(cases, inside, strict=True)
     ]
-    random = generator(rng)
-    alone = tuple(
-        optimal_placement(
-            case,
-            ttft_target,
-            limits,
-            weights=each,
-            method=method,
-            policy=policy,
-            law=law,
-            queue=queue,
-            step=step,
-            rng=random,
-        )
-        for case, each in zip(cases, inside, strict=True)
+    how: dict[str, Any] = {"method": method, "step": step, "rng": generator(rng), "polish": polish}
+    best_of = partial(
+        optimal_placement, ttft_target=ttft_target, limits=limits, policy=policy, law=law, queue=queue
     )
-    limits = fitting(limits, windows[0])
+    alone = tuple(best_of(case, weights=each, **how) for case, each in zip(cases, inside, strict=True))
     best = np.array([each.coverage for each in alone])
-    search = Search(_robust_scores(windows, criterion, share, best), limits, smooth=windows[0].smooth)
+    there = np.array([each.stable for each in alone])
+    counted = np.flatnonzero(there if there.any() else ~there)
+    scores = _robust_scores([windows[k] for k in counted], criterion, share[counted], best[counted])
+    search = Search(scores, fitting(limits, windows[0]), smooth=windows[0].smooth)
     starts = [*(each.placement_probability for each in alone), alone[0].present, alone[0].uniform]
-    search.run(method, starts, step=step, rng=random)
+    search.run(starts=starts, **how)
+    return _robust(search, windows, criterion, alone, best)
+
+
+def _robust(
+    search: Search, windows: Sequence[Window], criterion: str, alone: tuple[Placement, ...], best: FloatArray
+) -> RobustPlacement:
+    """Return what a finished search has found."""
     mix = search.best_mix
-    scores = np.array([window.score(mix) for window in windows])
     coverage = np.array([window.coverage(mix) for window in windows])
     return RobustPlacement(
         placement_probability=mix,
         criterion=criterion,
         coverage=coverage,
-        stable=scores >= 0.0,
+        stable=np.array([window.score(mix) for window in windows]) >= 0.0,
         best=alone,
         regret=best - coverage,
         evaluations=search.evaluations + sum(each.evaluations for each in alone),
     )
+
+
+def _check_cases(cases: Sequence[Case], criterion: str, weights: Sequence[ArrayLike] | None) -> None:
+    """Say in one line which argument of a robust placement makes no sense."""
+    given = ""
+    if criterion not in get_args(Criterion):
+        given = f"`criterion` is {criterion!r}, but must be one of {', '.join(get_args(Criterion))}"
+    elif isinstance(cases, TieredNetwork):
+        given = "`cases` is one network, but must be a sequence of cases; give [network], or use `optimal_placement`"
+    elif weights is not None and len(weights) != len(cases):
+        given = (
+            f"`weights` are for {len(weights)} cases, but must be for {len(cases)}, weights or none for each"
+        )
+    if given:
+        msg = f"robust_placement: {given}"
+        raise GeoEdgeError(msg)
 
 
 def _robust_scores(
@@ -300,11 +323,11 @@ def present_mix(window: Window) -> FloatArray:
     return np.asarray(network.tier_density / network.site_density)
 
 
-def fitting(limits: MixLimits | None, window: Window) -> MixLimits:
+def fitting(limits: PlacementLimits | None, window: Window) -> PlacementLimits:
     """Return limits for as many profiles as there are."""
     tiers = window.networks[0].tiers
     if limits is None:
-        return MixLimits(np.zeros(tiers))
+        return PlacementLimits(np.zeros(tiers))
     if limits.tiers != tiers:
         msg = f"placement: `limits` are for {limits.tiers} profiles, but the network has {tiers}"
         raise GeoEdgeError(msg)

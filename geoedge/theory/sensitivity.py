@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from geoedge.errors import GeoEdgeError
 from geoedge.theory._asked import Solver, Window
 from geoedge.theory.equilibrium import Policy
+from geoedge.theory.heterogeneity import LoadLaw
 from geoedge.theory.network import TieredNetwork
 from geoedge.theory.placement import Case
 from geoedge.theory.protocols import QueueOfMix, WaitModel
-
-if TYPE_CHECKING:
-    from geoedge.theory.heterogeneity import Law
 
 __all__ = ["Knob", "Sensitivity", "sensitivities"]
 
@@ -40,7 +39,7 @@ class Sensitivity(NamedTuple):
     derivative
         Change of the coverage per unit of the parameter; for a concurrency the change by one more server.
     elasticity
-        Per cent of coverage per per cent of the parameter; NaN where the coverage is zero.
+        Per cent of coverage per per cent of the parameter; zero where the parameter is, NaN where the coverage is.
     error
         Estimated error of the derivative, from two widths of the difference; large next to a jump.
     """
@@ -62,11 +61,14 @@ class Knob(NamedTuple):
         What it is now.
     change
         Makes the network of another value from a network.
+    scale
+        What counts as a large value, positive; differences around a value of zero are a small share of it.
     """
 
     value: float
     unit: str
     change: Change
+    scale: float = 1.0
 
 
 def sensitivities(
@@ -75,15 +77,15 @@ def sensitivities(
     policy: Policy = "load_aware",
     *,
     weights: ArrayLike | None = None,
-    law: Law = "mean_field",
+    law: LoadLaw = "mean_field",
     queue: WaitModel | QueueOfMix | None = None,
     further: Mapping[str, Knob] | None = None,
 ) -> tuple[Sensitivity, ...]:
     """Return how the coverage follows each parameter, the fixed point included.
 
     Central differences of two widths, extrapolated to none; laws that sample cells are not smooth enough for that, and
-    their derivatives have errors of a few 1e-2. Where a share is next to zero, one-sided differences of second
-    order. A share of sites or of requests grows at the cost of all others in proportion. Prefill and decode are
+    their derivatives have errors of a few 1e-2. Where a share is next to its bounds, or another parameter is zero,
+    one-sided differences of second order. A share of sites or of requests grows at the cost of all others in proportion. Prefill and decode are
     scaled as a whole (``prefill_scale``, ``decode_scale``); give the coefficients behind them by `further`.
 
     Parameters
@@ -104,11 +106,12 @@ def sensitivities(
     Raises
     ------
     GeoEdgeError
-        If the target or the law makes no sense.
+        If the target, the law, or the scale of a parameter that is zero makes no sense.
     """
     window = Window(networks, weights, ttft_target, lambda: Solver(policy, law, queue))
     base, step = window.coverage(), _STEP if window.smooth else _WIDE_STEP
     rows = []
+    _check_scales(further or {})
     for name, knob in (*_knobs(window.networks), *(further or {}).items()):
         covered = partial(window.changed, knob.change)
         rows.append(_row(name, knob, *_derivative(covered, knob, base, step), base))
@@ -123,14 +126,21 @@ def sensitivities(
     return (*rows, _row("ttft_target", target, *_derivative(at_target, target, base, _STEP), base))
 
 
+def _check_scales(knobs: Mapping[str, Knob]) -> None:
+    for name, knob in knobs.items():
+        if not 0.0 < knob.scale < np.inf:
+            msg = f"sensitivities: the scale of `{name}` is {knob.scale}, but must be a finite number > 0"
+            raise GeoEdgeError(msg)
+
+
 def _derivative(
     covered: Callable[[float], float], knob: Knob, base: float, step: float
 ) -> tuple[float, float]:
     """Return the derivative at a value and its error."""
     value, share = knob.value, knob.unit == "share"
-    width = step * (1.0 if share else value)
-    if share and min(value, 1.0 - value) < _SMALL + width:
-        side = 1.0 if value < 0.5 else -1.0
+    width = step * (1.0 if share else value or knob.scale)
+    if value == 0.0 or (share and min(value, 1.0 - value) < _SMALL + width):
+        side = -1.0 if share and value >= 0.5 else 1.0
         wide, half, quarter = (covered(value + side * part * width) - base for part in (1.0, 0.5, 0.25))
         coarse, fine = side * (4.0 * half - wide) / width, side * (8.0 * quarter - 2.0 * half) / width
         return fine, abs(fine - coarse)
@@ -156,9 +166,8 @@ def _knobs(networks: Sequence[TieredNetwork]) -> Iterator[tuple[str, Knob]]:
         Knob(
             first.request_intensity,
             "1/(s km²)",
-            lambda network, value: network.with_intensity(
-                network.request_intensity * value / first.request_intensity
-            ),
+            _intensity_changer(first.request_intensity),
+            first.sufficient_intensity,
         ),
     )
     yield (
@@ -197,6 +206,13 @@ def _server_knobs(networks: Sequence[TieredNetwork]) -> Iterator[tuple[str, Knob
             f"concurrency[{s}]",
             Knob(float(networks[0].concurrency[s]), "requests", _server_changer(s)),
         )
+
+
+def _intensity_changer(present: float) -> Change:
+    """Return a change of all intensities in proportion, or by as much where the first is zero."""
+    if present == 0.0:
+        return lambda network, value: network.with_intensity(network.request_intensity + value)
+    return lambda network, value: network.with_intensity(network.request_intensity * value / present)
 
 
 def _mix_changer(s: int) -> Change:

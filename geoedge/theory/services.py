@@ -16,14 +16,13 @@ from geoedge.theory.queueing import ErlangC
 from geoedge.theory.queues import TwoMomentQueue
 
 __all__ = [
-    "LAWS",
+    "SERVICE_LAWS",
     "LawQueue",
     "NamedLaw",
     "ServiceLaw",
     "make_law",
     "queue_for",
     "service_scv",
-    "service_time",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -75,7 +74,7 @@ _PARTS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], _Parts]] = {
     "tabulated": lambda prefill, _, __: (np.zeros_like(prefill), np.ones_like(prefill)),
 }
 
-LAWS = tuple(_PARTS)
+SERVICE_LAWS = tuple(_PARTS)
 """Names of the service laws, for a prefill T_pf, a mean decode D and a unit-exponential mark m.
 
 ``prefill_plus_decode`` T_pf + m D; ``exponential_mixture`` m times the site's mean occupancy; ``exponential_type``
@@ -86,12 +85,12 @@ m (T_pf + D); ``phase_type`` X(m) (T_pf + D) with X of unit mean and a given squ
 
 @dataclass(frozen=True)
 class NamedLaw:
-    """A `ServiceLaw` of the table `LAWS`; made by `make_law`.
+    """A `ServiceLaw` of the table `SERVICE_LAWS`; made by `make_law`.
 
     Parameters
     ----------
     name
-        A name in `LAWS`.
+        A name in `SERVICE_LAWS`.
     scv
         Squared coefficient of variation of the service of one type, for ``phase_type``.
     """
@@ -101,8 +100,8 @@ class NamedLaw:
 
     def __post_init__(self) -> None:
         """Say in one line what does not fit."""
-        if self.name not in LAWS:
-            msg = f"`law` must be one of {LAWS}, not {self.name!r}"
+        if self.name not in SERVICE_LAWS:
+            msg = f"`law` must be one of {SERVICE_LAWS}, not {self.name!r}"
             raise GeoEdgeError(msg)
         if (self.name == "phase_type") != (self.scv is not None):
             wanted = "needs a" if self.scv is None else "takes no"
@@ -142,7 +141,7 @@ def make_law(law: str | ServiceLaw, scv: float | None = None) -> ServiceLaw:
     Parameters
     ----------
     law
-        A name in `LAWS`, or a `ServiceLaw`.
+        A name in `SERVICE_LAWS`, or a `ServiceLaw`.
     scv
         Squared coefficient of variation of the service of one type, for ``phase_type`` alone.
 
@@ -152,28 +151,6 @@ def make_law(law: str | ServiceLaw, scv: float | None = None) -> ServiceLaw:
         If the name is unknown, or the scv is missing, superfluous or out of range.
     """
     return NamedLaw(law, scv) if isinstance(law, str) else law
-
-
-def service_time(
-    law: ServiceLaw,
-    prefill_time: ArrayLike,
-    decode_time: ArrayLike,
-    mixture_time: ArrayLike,
-    mark: ArrayLike,
-) -> FloatArray:
-    """Return service times [s].
-
-    Parameters
-    ----------
-    law
-        Service law.
-    prefill_time, decode_time, mixture_time
-        As in `ServiceLaw.parts`.
-    mark
-        Unit-exponential draws.
-    """
-    fixed, scale = law.parts(prefill_time, decode_time, mixture_time)
-    return np.asarray(fixed + scale * law.unit_service(np.asarray(mark, dtype=np.float64)))
 
 
 def service_scv(
@@ -251,7 +228,7 @@ def queue_for(law: str | ServiceLaw, scv: float | None = None) -> WaitModel | Qu
     Parameters
     ----------
     law
-        A name in `LAWS`, or a `ServiceLaw`.
+        A name in `SERVICE_LAWS`, or a `ServiceLaw`.
     scv
         Squared coefficient of variation of the service of one type, for ``phase_type`` alone.
 

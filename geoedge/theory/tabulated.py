@@ -11,6 +11,7 @@ from scipy.interpolate import PchipInterpolator
 
 from geoedge.errors import GeoEdgeError
 from geoedge.theory._scale_free import ScaleFreeQueue, load_by_load
+from geoedge.theory.checks import shown
 from geoedge.theory.queueing import erlang_c, log_wait_and_elasticity
 
 __all__ = ["TabulatedQueue"]
@@ -62,9 +63,24 @@ class TabulatedQueue(ScaleFreeQueue):
     Between rows, log mean waits and probabilities of waiting are monotone cubics of those of M/M/c at the same
     utilisation; the shape of the distribution goes over from row to row. Beyond the rows the ratio to the wait of M/M/c
     stays, so that the wait vanishes with the load and has no bound at capacity.
+
+    Raises
+    ------
+    GeoEdgeError
+        If it is made of anything else than the tables that these two make.
     """
 
     tables: Mapping[int, _Table]
+
+    def __post_init__(self) -> None:
+        """Say in one line that there is no table."""
+        known = isinstance(self.tables, Mapping) and all(isinstance(t, _Table) for t in self.tables.values())
+        if not known or not self.tables:
+            msg = (
+                f"TabulatedQueue: `tables` is {shown(self.tables)}, but must be tables of waits; "
+                "make them by `from_rows` or `from_samples`"
+            )
+            raise GeoEdgeError(msg)
 
     @classmethod
     def from_rows(

@@ -1,13 +1,14 @@
 """Speed of theory beside quadrature over distance, in one run: ``python tests/benchmarks/bench_theory.py``.
 
 Only the ratios travel from machine to machine; times are processor time, which a neighbour inflates less than
-wall-clock time. Kernels are compiled before the clock starts. The peer (`quad_peer`) does what it can in bounded
+wall-clock time, but for that of the whole command. Kernels are compiled before the clock starts. The peer (`quad_peer`) does what it can in bounded
 time: all of the small network; one association map of the middle one; and of the large one a few types, for whose
 map ours is timed alike. The exit status is 1 if a goal is missed.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ import quad_peer
 from geoedge.theory import TheoryAnswer, TieredNetwork, association_probability, solve, solve_equilibrium
 
 SMALL_S, MIDDLE_S, LARGE_S = 1e-3, 15e-3, 150e-3
+COMMAND_S, COMMAND_TIMES = 3.0, 3
 AGREED, TARGET = 1e-8, 0.8
 FEW_TYPES = 2
 
@@ -147,6 +149,22 @@ def coverage(name: str, answer: TheoryAnswer, peer: bool, times: int) -> list[bo
     return [goal(f"agrees to {AGREED:g}", gap < AGREED, f" ({gap:.0e})")]
 
 
+def command() -> list[bool]:
+    """Time the command in a process of its own, by the clock on the wall; return whether the goal is met."""
+    call = [sys.executable, "-c", "from geoedge.cli import main; main()", "solve", "paper"]
+    taken = []
+    for _ in range(1 + COMMAND_TIMES):  # the first one may compile kernels
+        start = time.perf_counter()
+        subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
+        taken.append(time.perf_counter() - start)
+    best = min(taken[1:])
+    print(
+        f"geoedge solve paper, new process, kernels cached: {best:.2f} s (goal < {COMMAND_S:g}):"
+        f" {'met' if best < COMMAND_S else 'MISSED'}"
+    )
+    return [best < COMMAND_S]
+
+
 def main() -> int:
     """Print the table; return 1 if a goal is missed."""
     networks = {"3 x 3": small(), "10 x 50": random_network(10, 50), "50 x 50": random_network(50, 50)}
@@ -160,6 +178,7 @@ def main() -> int:
         types = FEW_TYPES if name == "50 x 50" else network.types
         goals += association(name, network, types, times)
         goals += coverage(name, solve(network), first, times)
+    goals += command()
     return 0 if all(goals) else 1
 
 

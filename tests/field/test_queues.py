@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from geoedge.errors import GeoEdgeError
 from geoedge.field import evaluate, solve_field
 from geoedge.field.queues import BACKLOG_S, NEARLY_FULL, curve_of
 from geoedge.theory import (
@@ -104,6 +105,46 @@ def test_an_unknown_erlang_has_the_known_answer(make_problem):
     assert plain.ttft_coverage(1.0) == pytest.approx(known.ttft_coverage(1.0), abs=1e-5)
     assert plain.ttft_quantile(0.9) == pytest.approx(known.ttft_quantile(0.9), rel=1e-3)
     assert plain.mean_ttft == pytest.approx(known.mean_ttft, rel=1e-4)
+
+
+class HalfWaits(ErlangC):
+    """A queue derived from M/M/c with half its waits."""
+
+    def mean_wait(self, arrival_rate, service_rate, concurrency):
+        return 0.5 * ErlangC.mean_wait(arrival_rate, service_rate, concurrency)
+
+    def wait_cdf(self, time, arrival_rate, service_rate, concurrency):
+        return ErlangC.wait_cdf(2.0 * np.asarray(time), arrival_rate, service_rate, concurrency)
+
+    def normalised_wait_and_slope(self, offered_load, concurrency):
+        wait, slope = ErlangC.normalised_wait_and_slope(offered_load, concurrency)
+        return 0.5 * wait, 0.5 * slope
+
+    def offered_load_for_wait(self, wait, concurrency):
+        return ErlangC.offered_load_for_wait(2.0 * np.asarray(wait), concurrency)
+
+
+@pytest.mark.parametrize("scope", ["site", "tier"])
+def test_a_queue_derived_from_erlangs_is_asked_itself(make_problem, scope):
+    problem = make_problem(5, utilization=0.8)
+    known, half = (solve_field(problem, scope=scope, queue=queue) for queue in (ErlangC(), HalfWaits()))
+    assert half.converged
+    halved = 0.5 * ErlangC.mean_wait(half.site_arrival_rate, half.service_rate, problem.servers)
+    assert half.mean_wait.tolist() == halved.tolist()
+    assert half.parts()["wait"] < 0.9 * known.parts()["wait"]
+    assert half.ttft_coverage(1.0) > known.ttft_coverage(1.0)
+    if scope == "site":  # what is advertised is what is suffered
+        load = ErlangC.offered_load_for_wait(2.0 * half.advertised_wait * half.service_rate, problem.servers)
+        assert np.abs(load / problem.servers - half.utilization).max() < 2e-4
+
+
+@pytest.mark.parametrize("queue", [3, TwoMomentQueue, TwoMomentQueue([1.0, 2.0])])
+def test_a_queue_that_does_not_fit_is_one_line(make_problem, queue):
+    problem = make_problem(5, n_sites=6)
+    for ask in (lambda: solve_field(problem, queue=queue), lambda: evaluate(problem, queue=queue)):
+        with pytest.raises(GeoEdgeError, match="`queue`") as caught:
+            ask()
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("scope", ["site", "tier"])

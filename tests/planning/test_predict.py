@@ -27,6 +27,21 @@ def test_the_critical_intensity_parts_stable_from_unstable(network, policy, load
         assert solve_network(network.with_intensity(factor * critical), policy).stable is stable
 
 
+def test_a_critical_intensity_that_was_not_found_is_called_a_bound(network, monkeypatch) -> None:
+    from geoedge import theory
+    from geoedge.report.theory import _capacity_lines
+
+    found = capacity(solve_network(network), NAMES)
+    assert found["critical_is_exact"]
+    assert found["critical_intensity"] == theory.capacity(network).intensity
+    assert "bound from above" not in " ".join(_capacity_lines(found))
+    bound = theory.capacity(network)._replace(intensity=network.necessary_intensity, exact=False)
+    monkeypatch.setattr(theory, "capacity", lambda network: bound, raising=False)
+    found = capacity(solve_network(network), NAMES)
+    assert not found["critical_is_exact"]
+    assert "bound from above" in " ".join(_capacity_lines(found))
+
+
 def test_tiers_add_up(network) -> None:
     answer = solve_network(network)
     rows = tier_rows(answer, NAMES)

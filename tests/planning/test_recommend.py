@@ -22,17 +22,17 @@ def paper() -> ge.Scenario:
 
 
 @pytest.fixture(scope="module")
-def made(paper) -> ge.Plan:
+def made(paper) -> ge.DeploymentPlan:
     return ge.plan(paper.override({"control.fallback_floor": 0.5, "control.deep_cap": 0.3}))
 
 
 def test_limits_come_from_the_scenario(paper) -> None:
     limits = plan_inputs(paper).limits
-    assert limits.memory_budget == pytest.approx(3.8 * GIB / 2)  # the memory of the present mix
+    assert limits.memory_budget_bytes == pytest.approx(3.8 * GIB / 2)  # the memory of the present mix
     assert limits.least.tolist() == [0.0, 0.0, 0.0]
     changes = {"control.fallback_floor": 0.2, "control.deep_cap": 0.3, "plan.memory_budget_bytes": GIB}
     limits = plan_inputs(paper.override(changes)).limits
-    assert limits.memory_budget == GIB
+    assert limits.memory_budget_bytes == GIB
     assert limits.least.tolist() == [0.2, 0.0, 0.0]
     assert limits.most.tolist() == [1.0, 1.0, 0.3]  # the deep profile alone is deep
 

@@ -2,7 +2,7 @@
 
 The baseline and networks drawn blindly, from light load to 0.9 of capacity, each averaged over Poisson layouts by
 `geoedge.field.ensemble` until the standard error is below 0.0015. Rows that are in the file already are kept, so
-that a run may be interrupted; delete the file to make all of it anew, which takes about an hour of one core.
+that a run may be interrupted; delete the file to make all of it anew, which takes about an hour.
 
     python tests/reference/make_heterogeneity.py [seconds to spend]
 """
@@ -20,14 +20,14 @@ import numpy as np
 from geoedge.errors import GeoEdgeError
 from geoedge.field.ensemble import torus_ensemble
 from geoedge.streams import stream
-from geoedge.theory import TheoryAnswer, TieredNetwork, solve, solve_equilibrium
+from geoedge.theory import TheoryAnswer, TieredNetwork, capacity, solve
 
 FILE = Path(__file__).with_name("heterogeneity.json")
 SEED, BLIND = 20, 8
 LARGEST_ERROR = 0.0015
-CROWDED = ((0.85, 960, 0.004), (0.7, 480, 0.0025))
-"""With waits per site, from these shares of capacity on: sites on a torus, because load spreads far, and largest
-standard error, because that costs."""
+LAST_SHARE = {"tier": 0.91, "site": 0.7}
+"""Share of capacity up to which rows are made: with waits per site, layouts of a few hundred sites scatter so much
+beyond it, because load spreads over all of them, that a thousand do not bring the error down to 0.003."""
 BASELINE_LOADS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0, 12.0, 16.0)
 PLACES_PER_SITE = {"tier": 80, "site": 160}
 """Places of demand per site; against far more of them they move coverage by less than half a standard error."""
@@ -36,7 +36,8 @@ NOTE = (
     "TTFT coverage of Poisson networks end to end: every site has its own region, load and M/M/c queue, and requests "
     "at sites with utilisation >= 1 count as misses. Means over Poisson layouts on a torus with control variates, made "
     "by make_heterogeneity.py. scope says who advertises a wait; mean_field is Eq. (39) with one load a tier. Tori of "
-    "about 120 sites (240 for waits per site, 480 from 0.7 of capacity on), wider where serving distances ask for it."
+    "about 120 sites (240 for waits per site), wider where serving distances ask for it. With waits per site rows end "
+    "at 0.7 of capacity: beyond it layouts scatter too much for a standard error of 0.0015."
 )
 
 
@@ -94,7 +95,8 @@ def cases(name: str, tiers: int, critical: float) -> list[tuple[float, str, str]
     rows = [(load, "load_aware", "tier") for load in loads]
     if tiers > 1:  # with one tier all three are the same
         rows += [(load, policy, "tier") for policy, load in product(("prefix_only", "nearest"), plain)]
-    return rows + [(load, "load_aware", "site") for load in loads]
+    rows += [(load, "load_aware", "site") for load in loads]
+    return [row for row in rows if row[0] <= LAST_SHARE[row[2]] * critical]
 
 
 def targets(theory: TheoryAnswer) -> list[float]:
@@ -105,21 +107,18 @@ def targets(theory: TheoryAnswer) -> list[float]:
     return [round(theory.ttft_quantile(share * served), 3) for share in (0.65, 0.9)]
 
 
-def rows_of(net: TieredNetwork, case: tuple[float, str, str], critical: float, rng) -> list[dict]:
+def rows_of(net: TieredNetwork, case: tuple[float, str, str], rng) -> list[dict]:
     """Return the rows of one case, a row a target."""
     load, policy, scope = case
     theory = solve(net.with_intensity(load), policy)
-    aims, sites, error = targets(theory), None, LARGEST_ERROR
-    if scope == "site":
-        sites, error = next((each[1:] for each in CROWDED if load > each[0] * critical), (sites, error))
+    aims = targets(theory)
     answer = torus_ensemble(
         net.with_intensity(load),
         policy=policy,
         scope=scope,
         targets=aims,
         rng=rng,
-        half_width=1.96 * error,
-        sites=sites,
+        half_width=1.96 * LARGEST_ERROR,
         places_per_site=PLACES_PER_SITE[scope],
     )
     return [
@@ -149,8 +148,7 @@ def start() -> dict:
     nets = {"baseline": baseline()} | {f"blind {k}": blind(k) for k in range(BLIND)}
     table: dict = {"note": NOTE, "configurations": []}
     for name, net in nets.items():
-        beyond = solve_equilibrium(net.with_intensity(1.05 * net.necessary_intensity))
-        critical = float(f"{beyond.critical_intensity:.8g}")
+        critical = float(f"{capacity(net).intensity:.8g}")
         table["configurations"].append(
             {"name": name, "network": described(net), "critical_intensity": critical, "rows": []}
         )
@@ -178,7 +176,7 @@ def main() -> None:
         began = time.process_time()
         rng = stream(SEED, "layouts", entry["name"], *map(str, case))
         try:
-            rows = rows_of(net, case, entry["critical_intensity"], rng)
+            rows = rows_of(net, case, rng)
         except GeoEdgeError as error:
             print(f"{entry['name']} {case}: left out, {error}", flush=True)
             continue

@@ -14,7 +14,7 @@ from geoedge.serving.advertising import Advert
 from geoedge.serving.events import ServingEngine
 from geoedge.serving.records import Requests
 from geoedge.serving.routing import POLICIES
-from geoedge.theory import LAWS, make_law
+from geoedge.theory import SERVICE_LAWS, make_law
 
 XI, ALPHA = 0.28, 2.5
 ROOM = 2.0
@@ -250,7 +250,7 @@ def test_every_advert(advert, seed):
     assert engine.pending() == 0
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", SERVICE_LAWS)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_law_and_policy(law, policy):
     for seed in (10, 11):

@@ -10,11 +10,14 @@ import pytest
 from geoedge.errors import GeoEdgeError
 from geoedge.theory import (
     POLICIES,
+    TwoMomentQueue,
     association_per_density,
     association_probability,
     boundary_distance,
     break_even_wait,
+    damped_iteration,
     erlang_c,
+    evaluate,
     mean_serving_distance,
     mean_wait,
     minimum_density,
@@ -22,6 +25,7 @@ from geoedge.theory import (
     normalised_wait,
     offered_load_for_wait,
     offered_load_slope,
+    queue_for,
     sample_requests,
     serving_distance_pdf,
     solve,
@@ -144,12 +148,30 @@ def test_a_variant_is_checked_as_well(baseline, vary, words: str) -> None:
         (lambda n: solve(n, "neerest"), ["`policy` is 'neerest'", "load_aware, prefix_only, nearest"]),
         (
             lambda n: solve_equilibrium(n, start=[np.nan, 0, 0]),
-            ["`start`", "3 finite waits >= 0 s", "[nan, 0.0, 0.0]"],
+            ["`start`", "3 finite waits >= 0 s", "[nan, 0, 0]"],
         ),
         (lambda n: solve_equilibrium(n, start=[0.0]), ["`start`", "[0.0]"]),
+        (lambda n: solve_equilibrium(n, start="zero"), ["`start`", "'zero'"]),
+        (lambda n: solve_equilibrium(n, start=[0.0, None, 0.0]), ["`start`", "[0.0, None, 0.0]"]),
+        (lambda n: solve_equilibrium(n, start=[[0.0], [0.0, 1.0]]), ["`start`", "3 finite waits"]),
+        (lambda n: solve(n, queue=3), ["`queue` is 3", "`ErlangC()`", "`queue_for`"]),
+        (lambda n: evaluate(n, [0.0] * 3, queue="erlang_c"), ["advertise: `queue` is 'erlang_c'"]),
+        (lambda n: solve(n, queue=TwoMomentQueue), ["`queue` is <class", "`ErlangC()`"]),
+        (
+            lambda n: solve_equilibrium(n, queue=TwoMomentQueue([1.0, 2.0])),
+            ["`queue`", "than 3", "one for each"],
+        ),
+        (lambda n: solve_equilibrium(n, queue=TwoMomentQueue([1.0])), ["`queue`", "than 3"]),
+        (lambda n: solve_equilibrium(n, queue=TwoMomentQueue([1.0] * 4)), ["`queue`", "than 3"]),
+        (lambda n: solve_equilibrium(n, queue=TwoMomentQueue([[1.0]] * 3)), ["`queue`", "than 3"]),
+        (
+            lambda n: damped_iteration(n, 0.5, 3, queue=TwoMomentQueue([1.0, 2.0])),
+            ["damped_iteration: `queue`"],
+        ),
+        (lambda n: damped_iteration(n, 0.5, 3, queue=queue_for("deterministic")), ["rule of the mixture"]),
         (lambda n: solve(n).ttft_quantile(np.nan), ["`probability`", "[0, 1]", "nan"]),
         (lambda n: solve(n).ttft_quantile(1.5), ["`probability`", "[0, 1]", "1.5"]),
-        (lambda n: solve(n).coverage_by_type(np.nan), ["`tau` is nan", "seconds"]),
+        (lambda n: solve(n).coverage_by_type(np.nan), ["`tau` holds NaN", "seconds"]),
         (lambda n: solve(n).offloading_ratio("bytes"), ["`by`", "'bytes'", "prefill_time"]),
         (lambda n: minimum_density(n, 1.0, 0.8), ["`reliability`", "1.0"]),
         (lambda n: minimum_density(n, np.nan, 0.8), ["`reliability`", "nan"]),
@@ -162,10 +184,15 @@ def test_a_question_that_has_no_answer(baseline, ask, words) -> None:
     refused(lambda: ask(baseline()), *words)
 
 
-@pytest.mark.parametrize("ask", ["ttft_coverage", "queue_free_coverage"])
+@pytest.mark.parametrize(
+    "ask",
+    ["ttft_coverage", "queue_free_coverage", "no_wait_bound", "planned_wait_bound", "coverage_by_type"],
+)
 def test_a_target_that_is_no_time(baseline, ask: str) -> None:
-    with pytest.raises(GeoEdgeError, match="`tau` holds NaN; give targets in seconds"):
-        getattr(solve(baseline()), ask)([0.8, np.nan])
+    answer = solve(baseline())
+    refused(lambda: getattr(answer, ask)([0.8, np.nan]), f"{ask}: `tau` holds NaN", "seconds")
+    for given in ("soon", None, [0.8, None], [[0.8], [0.8, 0.9]], 1j):
+        refused(lambda given=given: getattr(answer, ask)(given), f"{ask}: `tau` is ", "seconds")
 
 
 @pytest.mark.parametrize(
@@ -278,3 +305,13 @@ def test_what_is_never_waited_for(baseline) -> None:
     assert float(answer.ttft_coverage(np.inf)) == pytest.approx(1.0)
     assert answer.ttft_quantile(0.0) == 0.0
     assert float(serving_distance_pdf(-0.3, 0, ONES, [0.0, 0.0], 0.28, 2.5)) == 0.0
+
+
+def test_what_is_no_network_or_no_tolerance(baseline) -> None:
+    with pytest.raises(
+        GeoEdgeError, match=r"`network` is a str, but must be a TieredNetwork; .*makes one of"
+    ):
+        solve("paper")
+    for wrong in ({"tolerance": float("nan")}, {"tolerance": -1.0}, {"max_iterations": -1}):
+        with pytest.raises(GeoEdgeError, match=r"`tolerance` is .* and `max_iterations` .*; leave them out"):
+            solve_equilibrium(baseline(), **wrong)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from geoedge.errors import GeoEdgeError
-from geoedge.theory import ErlangC, TieredNetwork, mean_wait, solve, wait_cdf
+from geoedge.theory import ErlangC, TheoryAnswer, TieredNetwork, erlang_c, mean_wait, solve, wait_cdf
 from geoedge.theory.equilibrium import POLICIES
 
 from_seed = st.integers(0, 10_000)
@@ -234,21 +234,81 @@ def test_planned_waits_bound_coverage_from_below(
     random_network, seed: int, policy: str, tau: float, kept: float
 ) -> None:
     answer = solve(random_network(seed, 0.85), policy)
-    bound, covered = float(answer.no_wait_bound(tau, kept)), float(answer.ttft_coverage(tau))
+    bound, covered = float(answer.planned_wait_bound(tau, kept)), float(answer.ttft_coverage(tau))
     assert bound <= covered + 1e-10
+    at_once = float(answer.no_wait_bound(tau))
+    assert at_once <= covered + 1e-10
+    assert at_once <= float(answer.queue_free_coverage(tau)) + 1e-10
     # with all the time in the world it is the share of those whose wait is kept
     served = float(answer.profile_share @ ~answer.equilibrium.overloaded)
-    assert kept * served - 1e-9 <= float(answer.no_wait_bound(np.inf, kept)) <= served + 1e-9
+    assert kept * served - 1e-9 <= float(answer.planned_wait_bound(np.inf, kept)) <= served + 1e-9
 
 
 def test_planned_waits_lose_little_where_few_wait(baseline) -> None:
     calm = solve(baseline(1e-3))
-    assert float(calm.no_wait_bound(0.8)) == pytest.approx(float(calm.ttft_coverage(0.8)), rel=1e-4)
+    assert float(calm.planned_wait_bound(0.8)) == pytest.approx(float(calm.ttft_coverage(0.8)), rel=1e-4)
     # at load 3 only the deep tier waits, and the others keep all of their requests;
     # planning for half of its waits loses less than one request in ten
     busy = solve(baseline(3.0))
-    covered, bound = float(busy.ttft_coverage(0.8)), float(busy.no_wait_bound(0.8, 0.5))
+    covered, bound = float(busy.ttft_coverage(0.8)), float(busy.planned_wait_bound(0.8, 0.5))
     assert covered - 0.1 < bound < covered
+
+
+def test_types_with_all_the_time_in_the_world(baseline) -> None:
+    np.testing.assert_allclose(solve(baseline(3.0)).coverage_by_type(np.inf), 1.0, atol=1e-9)
+    answer = solve(baseline(4.0), "prefix_only")
+    np.testing.assert_allclose(
+        answer.coverage_by_type(np.inf), answer.association[:2].sum(axis=0), atol=1e-9
+    )  # the deep tier is overloaded
+
+
+def test_who_is_served_at_once_by_hand() -> None:
+    # one tier: whether anybody waits does not depend on where a request comes from
+    answer = solve(single())
+    at_once = 1.0 - float(erlang_c(3.0, 4))
+    for tau in (0.1, 0.5, 2.0, np.inf):
+        free = float(answer.queue_free_coverage(tau))
+        assert float(answer.no_wait_bound(tau)) == pytest.approx(at_once * free, abs=1e-11)
+    assert answer.no_wait_bound([[0.5, 0.8]]).shape == (1, 2)
+
+
+def test_bounds_of_tiers_with_different_queues(baseline) -> None:
+    # each tier counts with its own probability to wait, and an overloaded one with nothing
+    answer = solve(baseline(4.0), "prefix_only")
+    point = answer.equilibrium
+    load = point.site_arrival_rate / point.service_rate
+    at_once = np.where(point.overloaded, 0.0, 1.0 - erlang_c(load, answer.network.concurrency))
+    assert float(answer.no_wait_bound(np.inf)) == pytest.approx(
+        float(answer.profile_share @ at_once), abs=1e-9
+    )
+    assert 0.0 < float(answer.no_wait_bound(0.8)) < float(answer.ttft_coverage(0.8))
+    calm = solve(baseline(1e-3))
+    assert float(calm.no_wait_bound(0.8)) == pytest.approx(float(calm.ttft_coverage(0.8)), rel=1e-4)
+
+
+@dataclass(frozen=True, eq=False)
+class OtherLaw(TheoryAnswer):
+    """An answer that says nothing of who waits how long."""
+
+
+@dataclass(frozen=True, eq=False)
+class NobodyKeeps(TheoryAnswer):
+    """An answer that says it all: no wait is ever kept."""
+
+    def _planned_waits(self, kept):
+        return np.full(self.network.tiers, 0.1)
+
+    def _kept(self, nodes, wait):
+        return np.zeros(nodes.tier.size)
+
+
+def test_bounds_are_refused_where_a_law_does_not_say_who_waits(baseline) -> None:
+    point = solve(baseline(3.0)).equilibrium
+    for ask in ("no_wait_bound", "planned_wait_bound"):
+        with pytest.raises(GeoEdgeError, match=f"{ask}: of OtherLaw no lower bound is known") as caught:
+            getattr(OtherLaw(point), ask)(0.8)
+        assert "\n" not in str(caught.value)
+        assert float(getattr(NobodyKeeps(point), ask)(0.8)) == 0.0
 
 
 def test_hit_tokens_are_the_offloading_ratio_times_the_prompt(random_network) -> None:
@@ -299,7 +359,10 @@ def test_targets_of_any_shape(baseline) -> None:
         (lambda a: a.ttft_quantile(1.2), r"must lie in \[0, 1\], not 1.2"),
         (lambda a: a.ttft_quantile(float("nan")), r"must lie in \[0, 1\]"),
         (lambda a: a.ttft_coverage(float("nan")), "NaN"),
-        (lambda a: a.no_wait_bound(0.8, 1.0), r"`kept` must lie in \(0, 1\)"),
+        (lambda a: a.planned_wait_bound(0.8, 1.0), r"`kept` must lie in \(0, 1\)"),
+        (lambda a: a.planned_wait_bound(0.8, "a"), r"`kept` must lie in \(0, 1\), not 'a'"),
+        (lambda a: a.ttft_quantile(None), r"must lie in \[0, 1\], not None"),
+        (lambda a: a.coverage_by_type([0.8, 0.9]), "must be one target in seconds"),
         (lambda a: a.offloading_ratio("bytes"), 'must be "tokens" or "prefill_time"'),
     ],
 )

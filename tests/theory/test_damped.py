@@ -68,9 +68,15 @@ def test_an_empty_tier_has_no_say(baseline) -> None:
     [
         ({"damping": 0.0, "iterations": 3}, r"`damping` is 0.0"),
         ({"damping": 1.2, "iterations": 3}, r"in \(0, 1\]"),
-        ({"damping": 0.5, "iterations": -1}, "`iterations` -1"),
+        ({"damping": "half", "iterations": 3}, "`damping` is 'half'"),
+        ({"damping": 0.5, "iterations": -1}, "`iterations` is -1"),
+        ({"damping": 0.5, "iterations": 2.5}, "`iterations` is 2.5, but must be a whole number"),
         ({"damping": 0.5, "iterations": 3, "start": [0.0]}, "`start` must be 3 finite waits"),
-        ({"damping": 0.5, "iterations": 3, "overload_wait": np.inf}, "`overload_wait`"),
+        (
+            {"damping": 0.5, "iterations": 3, "overload_wait": np.inf},
+            "`overload_wait` must be 1 finite wait >= 0 s",
+        ),
+        ({"damping": 0.5, "iterations": 3, "overload_wait": "a"}, "`overload_wait` must be"),
     ],
 )
 def test_bad_input_is_one_line(baseline, arguments, words: str) -> None:

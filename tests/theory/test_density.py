@@ -7,7 +7,7 @@ import pytest
 
 from geoedge.errors import GeoEdgeError
 from geoedge.theory import (
-    MixLimits,
+    PlacementLimits,
     minimum_density,
     minimum_density_and_mix,
     optimal_placement,
@@ -36,7 +36,48 @@ def test_minimum_density_next_to_a_jump_and_out_of_reach(baseline) -> None:
     assert minimum_density(network, 0.9, 0.1, "nearest") == np.inf
 
 
-def test_few_solutions_are_enough(baseline, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("policy", "target", "level", "first", "later"),
+    [
+        ("load_aware", 1.0, 0.8709, (1.03, 1.05), (1.26, 1.32)),
+        ("load_aware", 3.0, 0.9779, (1.04, 1.06), (1.26, 1.31)),
+        ("prefix_only", 3.0, 0.2901, (0.47, 0.48), (0.70, 1.10)),
+    ],
+)
+def test_the_first_of_several_crossings_is_found(
+    random_network, policy: str, target: float, level: float, first, later
+) -> None:
+    # more sites bring a busy tier closer to more people: coverage is below the level again at some more sites
+    network = random_network(0, 0.9)
+
+    def covered(factor: float) -> float:
+        return float(solve(network.scaled(factor), policy).ttft_coverage(target))
+
+    factor = minimum_density(network, level, target, policy) / network.site_density
+    assert first[0] < factor < first[1]
+    assert covered(factor * (1.0 + 1e-9)) >= level
+    assert max(covered(each) for each in factor * np.linspace(0.85, 1.0 - 1e-6, 8)) < level
+    assert max(covered(each) for each in np.linspace(*later, 4)) < level
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_peak_between_two_densities_of_the_scan_is_found(random_network, seed: int) -> None:
+    # levels that the highest peaks of a dense table just reach
+    network, factors = random_network(seed, 0.9), 2.0 ** np.linspace(-1.5, 1.0, 300)
+    covered = np.array(
+        [float(solve(network.scaled(factor), "prefix_only").ttft_coverage(2.0)) for factor in factors]
+    )
+    record = np.flatnonzero(
+        (np.maximum.accumulate(covered)[:-1] == covered[:-1]) & (covered[:-1] > covered[1:])
+    )
+    for level in {*(covered[record] - 1e-6), 0.5 * covered.max()}:
+        if 0.01 < level < 1.0:
+            found = minimum_density(network, level, 2.0, "prefix_only") / network.site_density
+            assert found <= factors[np.flatnonzero(covered >= level)[0]] * (1.0 + 1e-9)
+            assert float(solve(network.scaled(found), "prefix_only").ttft_coverage(2.0)) >= level - 1e-9
+
+
+def test_the_scan_ends_where_the_target_is_impossible(baseline, monkeypatch) -> None:
     from geoedge.theory import _asked
 
     solved = []
@@ -46,7 +87,23 @@ def test_few_solutions_are_enough(baseline, monkeypatch) -> None:
     for load, level in ((3.0, 0.8), (3.0, 0.99), (9.0, 0.9)):
         solved.clear()
         minimum_density(baseline(load), level, 0.8)
-        assert len(solved) <= 16
+        assert len(solved) <= 40
+    solved.clear()
+    assert minimum_density(baseline(3.0), 0.9, 0.1) == np.inf
+    assert not solved
+
+
+def test_an_idle_network_needs_sites_within_reach_alone(baseline) -> None:
+    network = baseline(0.0)
+    density = minimum_density(network, 0.9, 0.8)
+    idle = solve(network.scaled(density / network.site_density))
+    assert float(idle.queue_free_coverage(0.8)) == pytest.approx(0.9, abs=1e-8)
+
+
+def test_the_best_mix_needs_no_more_than_the_present_one(random_network) -> None:
+    network = random_network(0, 0.9)
+    present = minimum_density(network, 0.2901, 3.0, "prefix_only")
+    assert minimum_density_and_mix(network, 0.2901, 3.0, policy="prefix_only").site_density < 0.99 * present
 
 
 def test_a_window_needs_between_its_hours(baseline) -> None:
@@ -60,7 +117,7 @@ def test_a_window_needs_between_its_hours(baseline) -> None:
 
 @pytest.mark.parametrize("level", [0.7, 0.9, 0.99])
 def test_the_best_mix_needs_fewest_sites(baseline, level: float) -> None:
-    limits = MixLimits(BYTES, 3.8, [0.1, 0.0, 0.0], [1.0, 1.0, 0.25])
+    limits = PlacementLimits(BYTES, 3.8, [0.1, 0.0, 0.0], [1.0, 1.0, 0.25])
     network = baseline(3.0)
     found = minimum_density_and_mix(network, level, 0.8, limits)
     assert limits.holds(found.placement_probability)

@@ -18,9 +18,11 @@ from geoedge.theory import (
     evaluate,
     mean_wait,
     normalised_wait,
+    queue_for,
     solve,
     solve_equilibrium,
 )
+from geoedge.theory._capacity import Filled
 from geoedge.theory._fixed_point import FixedPointSolver
 
 from_seed = st.integers(0, 10_000)
@@ -134,7 +136,10 @@ def test_every_nasty_network_is_solved_up_to_its_capacity(seed: int) -> None:
 def test_capacity_does_not_ask_how_busy_the_network_is(baseline) -> None:
     idle, busy = capacity(baseline(0.0)), capacity(baseline(30.0))
     assert idle.intensity == busy.intensity == pytest.approx(17.99483, abs=1e-4)
-    assert (idle.sufficient, idle.necessary) == solve_equilibrium(baseline(3.0)).bounds
+    assert (idle.sufficient, idle.necessary) == (
+        baseline(3.0).sufficient_intensity,
+        baseline(3.0).necessary_intensity,
+    )
     assert solve_equilibrium(baseline(20.0)).critical_intensity == pytest.approx(idle.intensity, rel=1e-12)
     np.testing.assert_allclose(
         capacity(baseline(1.0, placement=(0.6, 0.0, 0.4))).utilization, [1.0, 0.0, 1.0]
@@ -142,17 +147,35 @@ def test_capacity_does_not_ask_how_busy_the_network_is(baseline) -> None:
 
 
 def test_verdicts_name_what_is_to_blame(baseline) -> None:
-    beyond = solve_equilibrium(baseline(20.0)).verdict
-    assert beyond.startswith("no stable point: request intensity 20 is not below the critical 17.99")
-    blind = solve_equilibrium(baseline(4.0), "prefix_only").verdict
+    beyond = solve_equilibrium(baseline(20.0)).verdict()
+    assert beyond.startswith("no stable point: request intensity 20 /(s km²) is not below 17.99")
+    assert beyond.endswith("at which all tiers are full together")
+    blind = solve_equilibrium(baseline(4.0), "prefix_only").verdict()
     assert blind.startswith("no stable point under prefix_only")
     assert "tier 2 (utilisation 1.1" in blind
     assert "tier 1" not in blind
-    calm = solve_equilibrium(baseline(3.0)).verdict
-    assert calm.startswith("stable: the fullest tier is 2")
+    calm = solve_equilibrium(baseline(3.0)).verdict()
+    assert calm.startswith("stable: the fullest tier is tier 2, with utilisation 0.")
+    named = solve_equilibrium(baseline(4.0), "prefix_only").verdict(("fallback", "shallow", "deep"))
+    assert named == blind.replace("tier 2", "deep")
     given_up = replace(solve_equilibrium(baseline(3.0)), residual_utilization=0.1)
-    assert given_up.verdict.startswith("no point found")
-    assert not any("\n" in text for text in (beyond, blind, calm, given_up.verdict))
+    assert given_up.verdict().startswith("no point found")
+    assert not any("\n" in text for text in (beyond, blind, calm, given_up.verdict()))
+
+
+def test_the_bound_alone_is_not_said_to_fill_all_tiers(baseline, monkeypatch) -> None:
+    # where the search for tiers that fill alike fails, only the necessary bound is known
+    network = baseline(20.0)
+    assert solve_equilibrium(network).critical_exact
+    bound = Filled(np.zeros(3), network.necessary_intensity, False)
+    monkeypatch.setattr("geoedge.theory._fixed_point.fill_alike", lambda *_: bound)
+    point = solve_equilibrium(network.with_intensity(1.1 * network.necessary_intensity))
+    assert point.beyond_capacity
+    assert not point.critical_exact
+    assert "together" not in point.verdict()
+    assert point.verdict().endswith("which nothing can carry")
+    mixed = solve_equilibrium(point.network, queue=queue_for("deterministic"))
+    assert not mixed.critical_exact
 
 
 STARTS, NETWORKS = 12, 40

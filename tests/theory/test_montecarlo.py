@@ -62,6 +62,16 @@ def test_same_stream_same_sample(baseline) -> None:
     np.testing.assert_array_equal(one.ttft, two.ttft)
 
 
+def test_a_seed_will_do_for_a_generator(baseline) -> None:
+    point = solve(baseline(3.0)).equilibrium
+    one, two = sample_requests(point, 100, 3), sample_requests(point, 100, np.random.default_rng(3))
+    np.testing.assert_array_equal(one.ttft, two.ttft)
+    np.testing.assert_array_equal(
+        nearest_distances([0.5, 2.0], 10, 3),
+        nearest_distances(np.array([0.5, 2.0]), 10, np.random.default_rng(3)),
+    )
+
+
 def test_too_few_samples(baseline) -> None:
     with pytest.raises(GeoEdgeError, match="must be at least 2"):
         sample_requests(solve(baseline(3.0)).equilibrium, 1, np.random.default_rng(1))

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from geoedge.errors import GeoEdgeError
 from geoedge.theory import (
-    MixLimits,
+    PlacementLimits,
     TieredNetwork,
     optimal_placement,
     project_placement,
@@ -22,18 +22,17 @@ from geoedge.theory import (
 from geoedge.theory.heterogeneity import solve_law
 
 BYTES = np.array([0.0, 4.0, 12.0])
-METHODS = ("slsqp", "grid", "cobyqa", "spsa")
 from_seed = st.integers(0, 10_000)
 
 
-def random_limits(rng: np.random.Generator, tiers: int, tightness: float) -> MixLimits:
+def random_limits(rng: np.random.Generator, tiers: int, tightness: float) -> PlacementLimits:
     """Return limits with a budget between the lightest mix (0) and that of the unhindered one (1)."""
     stored = rng.choice([rng.integers(0, 4, tiers) * 1e9, rng.random(tiers)])
     lower = rng.random(tiers) * rng.random() / tiers
     upper = np.minimum(1.0, lower + rng.random(tiers) + 1.0 / tiers)
-    free = MixLimits(stored, np.inf, lower, upper)
+    free = PlacementLimits(stored, np.inf, lower, upper)
     least, most = free.memory(free.lightest()), free.memory(np.maximum(upper, 0.0) / upper.sum())
-    return replace(free, memory_budget=least + tightness * max(most - least, 0.0))
+    return replace(free, memory_budget_bytes=least + tightness * max(most - least, 0.0))
 
 
 @given(from_seed, st.integers(1, 30), st.sampled_from([0.0, 1e-7, 0.2, 0.7, 2.0]))
@@ -50,7 +49,7 @@ def test_the_projection_is_the_closest_mix(seed: int, tiers: int, tightness: flo
     farthest = linprog(
         -away,
         A_ub=[limits.persistent_bytes / scale],
-        b_ub=[limits.memory_budget / scale + 1e-13],
+        b_ub=[limits.memory_budget_bytes / scale + 1e-13],
         A_eq=[np.ones(tiers)],
         b_eq=[1.0],
         bounds=list(zip(limits.least, limits.most, strict=True)),
@@ -62,10 +61,10 @@ def test_the_projection_is_the_closest_mix(seed: int, tiers: int, tightness: flo
 
 def test_both_limits_at_once_are_not_one_after_the_other() -> None:
     # onto the simplex, then onto the plane of the budget within the sum, then onto all: feasible, but not closest
-    limits = MixLimits(BYTES, 3.8, [0.1, 0.0, 0.0])
+    limits = PlacementLimits(BYTES, 3.8, [0.1, 0.0, 0.0])
     point = np.array([0.2, -0.3, 0.9])
     exact = limits.project(point)
-    onto_simplex = MixLimits(BYTES).project(point)
+    onto_simplex = PlacementLimits(BYTES).project(point)
     normal = BYTES - BYTES.mean()
     in_turn = np.clip(onto_simplex - max(0.0, BYTES @ onto_simplex - 3.8) / (normal @ normal) * normal, 0, 1)
     assert np.linalg.norm(exact - point) < np.linalg.norm(limits.project(in_turn) - point) - 1e-3
@@ -79,7 +78,7 @@ def test_a_budget_that_only_the_lightest_mix_keeps() -> None:
 
 def test_thousands_of_profiles() -> None:
     rng = np.random.default_rng(5)
-    limits = MixLimits(rng.random(4000), 0.1)
+    limits = PlacementLimits(rng.random(4000), 0.1)
     mix = limits.project(rng.normal(size=4000))
     assert limits.holds(mix, 1e-12)
     assert limits.binding(mix).memory
@@ -88,17 +87,20 @@ def test_thousands_of_profiles() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: MixLimits(BYTES, 3.8, 0.4), "`lower` is shares that add up to 1.2"),
-        (lambda: MixLimits(BYTES, 3.8, 0.0, 0.3), "`upper` is shares that add up to 0.9"),
-        (lambda: MixLimits(BYTES, 1.0, [0.0, 0.5, 0.0]), "`memory_budget` is 1, but must be at least 2"),
+        (lambda: PlacementLimits(BYTES, 3.8, 0.4), "`lower` is shares that add up to 1.2"),
+        (lambda: PlacementLimits(BYTES, 3.8, 0.0, 0.3), "`upper` is shares that add up to 0.9"),
         (
-            lambda: MixLimits(BYTES, 3.8, [0, 0, 0.3], [1, 1, 0.2]),
+            lambda: PlacementLimits(BYTES, 1.0, [0.0, 0.5, 0.0]),
+            "`memory_budget_bytes` is 1, but must be at least 2",
+        ),
+        (
+            lambda: PlacementLimits(BYTES, 3.8, [0, 0, 0.3], [1, 1, 0.2]),
             r"`lower\[2\]` is 0.3, but must be at most",
         ),
-        (lambda: MixLimits(BYTES, float("nan")), "`memory_budget` is nan"),
-        (lambda: MixLimits([1.0, -1.0]), "`persistent_bytes`"),
-        (lambda: MixLimits(BYTES, 3.8, [0.1, 0.1]), "`lower`"),
-        (lambda: MixLimits(BYTES).project([0.1, np.nan, 0.3]), "`point`"),
+        (lambda: PlacementLimits(BYTES, float("nan")), "`memory_budget_bytes` is nan"),
+        (lambda: PlacementLimits([1.0, -1.0]), "`persistent_bytes`"),
+        (lambda: PlacementLimits(BYTES, 3.8, [0.1, 0.1]), "`lower`"),
+        (lambda: PlacementLimits(BYTES).project([0.1, np.nan, 0.3]), "`point`"),
     ],
 )
 def test_what_cannot_be_kept_is_named_in_one_line(make, words: str) -> None:
@@ -107,12 +109,12 @@ def test_what_cannot_be_kept_is_named_in_one_line(make, words: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["slsqp", "cobyqa", "spsa"])
 @pytest.mark.parametrize("load", [3.0, 9.0])
 def test_every_method_finds_the_best_mix_of_the_baseline(baseline, method: str, load: float) -> None:
-    # the deep tier is worth its memory: the budget goes to it alone, as an exhaustive lattice shows
-    limits = MixLimits(BYTES, 3.8, [0.1, 0.0, 0.0])
-    found = optimal_placement(baseline(load), 0.8, limits, method=method, rng=3)
+    # by itself, without the climb by SLSQP at the end. The deep tier is worth its memory: the budget goes to it alone
+    limits = PlacementLimits(BYTES, 3.8, [0.1, 0.0, 0.0])
+    found = optimal_placement(baseline(load), 0.8, limits, method=method, rng=3, polish=False)
     np.testing.assert_allclose(found.placement_probability, [1 - 3.8 / 12, 0.0, 3.8 / 12], atol=1e-5)
     cold = float(solve(baseline(load, placement=found.placement_probability)).ttft_coverage(0.8))
     assert found.coverage == pytest.approx(cold, abs=1e-9)
@@ -122,8 +124,23 @@ def test_every_method_finds_the_best_mix_of_the_baseline(baseline, method: str, 
     assert found.present_coverage == pytest.approx(float(solve(baseline(load)).ttft_coverage(0.8)))
 
 
+@pytest.mark.parametrize("load", [3.0, 9.0])
+def test_the_lattice_is_searched_whole_and_the_last_climb_leaves_it(baseline, load: float) -> None:
+    limits = PlacementLimits(BYTES, 3.8, [0.1, 0.0, 0.0])
+    alone, polished = (
+        optimal_placement(baseline(load), 0.8, limits, method="grid", polish=polish)
+        for polish in (False, True)
+    )
+    shares = [np.array([20 - i - j, i, j]) / 20.0 for i in range(21) for j in range(21 - i)]
+    kept = [mix for mix in shares if mix[0] >= 0.1 - 1e-12 and BYTES @ mix <= 3.8 + 1e-12]
+    best = max(kept, key=lambda mix: float(solve(baseline(load, placement=mix)).ttft_coverage(0.8)))
+    np.testing.assert_allclose(alone.placement_probability, best, atol=1e-12)
+    assert alone.coverage < polished.coverage - 1e-3
+    np.testing.assert_allclose(polished.placement_probability, [1 - 3.8 / 12, 0.0, 3.8 / 12], atol=1e-5)
+
+
 def test_bounds_bind_and_no_lattice_mix_is_better(baseline) -> None:
-    limits = MixLimits(BYTES, 5.0, [0.1, 0.0, 0.0], [1.0, 1.0, 0.2])
+    limits = PlacementLimits(BYTES, 5.0, [0.1, 0.0, 0.0], [1.0, 1.0, 0.2])
     found = optimal_placement(baseline(6.0), 0.8, limits)
     assert limits.holds(found.placement_probability)
     assert found.binding.upper == (2,)
@@ -135,7 +152,7 @@ def test_random_networks_are_improved_and_agree(random_network) -> None:
     for seed in range(6):
         network = random_network(seed, 0.6)
         stored = np.linspace(0.0, 3.0, network.tiers)
-        limits = MixLimits(stored, 1.6, 0.0, 0.9 if network.tiers > 1 else 1.0)
+        limits = PlacementLimits(stored, 1.6, 0.0, 0.9 if network.tiers > 1 else 1.0)
         found = optimal_placement(network, 1.0, limits)
         assert limits.holds(found.placement_probability)
         rng = np.random.default_rng(seed)
@@ -149,20 +166,20 @@ def test_an_overloaded_start_is_left(baseline) -> None:
     # at load 17.995 the present mix and the uniform one are beyond capacity, some others are not
     network = baseline(20.0)
     assert not solve(network).stable
-    found = optimal_placement(network, 0.8, MixLimits(BYTES))
+    found = optimal_placement(network, 0.8, PlacementLimits(BYTES))
     assert found.stable
     assert found.present_coverage == 0.0
     assert found.coverage > 0.02
 
 
 def test_where_no_mix_is_stable_it_is_said(baseline) -> None:
-    found = optimal_placement(baseline(60.0), 0.8, MixLimits(BYTES))
+    found = optimal_placement(baseline(60.0), 0.8, PlacementLimits(BYTES))
     assert not found.stable
     assert found.coverage == 0.0
 
 
 def test_another_policy_and_several_hours(baseline) -> None:
-    limits = MixLimits(BYTES, 3.8)
+    limits = PlacementLimits(BYTES, 3.8)
     hours = [baseline(0.5), baseline(1.5)]
     both = optimal_placement(hours, 0.8, limits, weights=[1.0, 3.0], policy="prefix_only")
     assert both.stable
@@ -178,7 +195,7 @@ def test_another_policy_and_several_hours(baseline) -> None:
 
 def test_a_robust_mix_is_best_in_what_it_was_asked_for(baseline) -> None:
     loads = [baseline(load) for load in (1.5, 9.0, 15.0)]
-    limits = MixLimits(BYTES, 3.8, [0.1, 0.0, 0.0], [1.0, 1.0, 0.25])
+    limits = PlacementLimits(BYTES, 3.8, [0.1, 0.0, 0.0], [1.0, 1.0, 0.25])
     found = {
         name: robust_placement(loads, 0.8, limits, criterion=name) for name in ("mean", "worst", "regret")
     }
@@ -199,7 +216,7 @@ def test_the_budget_of_evaluations_is_kept(baseline) -> None:
 
 
 def test_spsa_follows_its_seed(baseline) -> None:
-    asked = {"method": "spsa", "max_evaluations": 30}
+    asked = {"method": "spsa", "max_evaluations": 30, "polish": False}
     first, again, other = (optimal_placement(baseline(3.0), 0.8, rng=seed, **asked) for seed in (1, 1, 2))
     assert first.placement_probability.tolist() == again.placement_probability.tolist()
     assert first.placement_probability.tolist() != other.placement_probability.tolist()
@@ -213,7 +230,7 @@ def test_spsa_follows_its_seed(baseline) -> None:
         ("`rng` is missing", {"method": "spsa"}),
         ("one over a whole number", {"method": "grid", "step": 0.3}),
         ("make 125,751 mixes", {"method": "grid", "step": 0.002}),
-        ("`limits` are for 2 profiles, but the network has 3", {"limits": MixLimits([0.0, 1.0])}),
+        ("`limits` are for 2 profiles, but the network has 3", {"limits": PlacementLimits([0.0, 1.0])}),
         ("`weights`", {"weights": [0.0]}),
     ],
 )
@@ -230,6 +247,10 @@ def test_targets_and_cases_must_make_sense(baseline) -> None:
         robust_placement([baseline(3.0)], 0.8, criterion="median")
     with pytest.raises(GeoEdgeError, match="one or more numbers"):
         robust_placement([], 0.8)
+    with pytest.raises(GeoEdgeError, match="`cases` is one network"):
+        robust_placement(baseline(3.0), 0.8)
+    with pytest.raises(GeoEdgeError, match="`weights` are for 1 cases, but must be for 2"):
+        robust_placement([baseline(3.0), baseline(3.0)], 0.8, weights=[None])
     single = TieredNetwork([0.7], [4], [1.0], [[0.2]], [[0.7]], 3.0, 0.5, 2.0, [[100]], [800], [0.25])
     with pytest.raises(GeoEdgeError, match="same profiles"):
         optimal_placement([baseline(3.0), single], 0.8)
@@ -238,7 +259,7 @@ def test_targets_and_cases_must_make_sense(baseline) -> None:
 
 @pytest.mark.parametrize("law", ["per_tier", "per_site"])
 def test_a_law_of_site_loads_is_what_counts(baseline, law: str) -> None:
-    limits = MixLimits(BYTES, 3.8, [0.1, 0.0, 0.0], [1.0, 1.0, 0.25])
+    limits = PlacementLimits(BYTES, 3.8, [0.1, 0.0, 0.0], [1.0, 1.0, 0.25])
     found = optimal_placement(baseline(3.0), 0.8, limits, law=law, max_evaluations=8)
     mix = found.placement_probability
     assert limits.holds(mix)
@@ -246,3 +267,13 @@ def test_a_law_of_site_loads_is_what_counts(baseline, law: str) -> None:
     assert found.coverage == pytest.approx(float(expected.ttft_coverage(0.8)), abs=1e-4)
     plain = optimal_placement(baseline(3.0), 0.8, limits)
     assert found.present_coverage < found.coverage < plain.coverage
+
+
+def test_a_hopeless_case_does_not_decide(baseline) -> None:
+    """No mix carries a load of 60, and that is no reason to give up coverage at 1.5."""
+    limits = PlacementLimits([0.0, 4.0, 12.0], 3.8)
+    found = robust_placement([baseline(1.5), baseline(60.0)], 0.8, limits)
+    alone = optimal_placement(baseline(1.5), 0.8, limits)
+    assert found.stable.tolist() == [True, False]
+    assert found.coverage[0] == pytest.approx(alone.coverage, abs=1e-6)
+    assert found.regret == pytest.approx([0.0, 0.0], abs=1e-6)

@@ -138,20 +138,54 @@ def test_two_moments_are_exact_where_known() -> None:
         )
 
 
-def deterministic_wait(rho: float, c: int) -> float:
-    """Return the mean wait of M/D/c from its chain at multiples of a service: N' = (N − c)⁺ + Poisson arrivals."""
+def deterministic_numbers(rho: float, c: int) -> np.ndarray:
+    """Return how many are present in M/D/c, from its chain at multiples of a service: N' = (N − c)⁺ + Poisson."""
     size = c + int(40 / (1 - rho))
     arrivals = poisson.pmf(np.arange(size), rho * c)
     step = np.array([np.roll(arrivals, max(n - c, 0)) * (np.arange(size) >= n - c) for n in range(size)])
     step[:, -1] += 1.0 - step.sum(axis=1)
-    stay = np.linalg.solve((np.eye(size) - step + 1.0).T, np.ones(size))
-    return float((stay @ np.arange(size) - rho * c) / (rho * c))
+    return np.linalg.solve((np.eye(size) - step + 1.0).T, np.ones(size))
+
+
+def deterministic_wait(rho: float, c: int) -> float:
+    """Return the mean wait of M/D/c by Little's law."""
+    stay = deterministic_numbers(rho, c)
+    return float((stay @ np.arange(stay.size) - rho * c) / (rho * c))
+
+
+def deterministic_cdf(time: np.ndarray, rho: float, c: int) -> np.ndarray:
+    """Return the distribution of the wait in M/D/c, a finite sum over those in the queue.
+
+    Franx, G. J. (2001). A simple solution for the M/D/c waiting time distribution. Operations Research Letters 29.
+    """
+    at_most = np.cumsum(deterministic_numbers(rho, c))[c:]  # in the queue
+    found = []
+    for t in time:
+        k = int(t) + 1
+        j = np.arange(k * c)
+        found.append(poisson.pmf(j, rho * c * (k - t)) @ at_most[np.minimum(j[::-1], at_most.size - 1)])
+    return np.array(found)
 
 
 @pytest.mark.parametrize(("c", "rho"), [(2, 0.3), (2, 0.9), (5, 0.6), (16, 0.8), (16, 0.93), (64, 0.9)])
 def test_constant_service_is_exact(c: int, rho: float) -> None:
     wait = float(TwoMomentQueue(0.0).mean_wait(rho * c, 1.0, c))
     assert wait == pytest.approx(deterministic_wait(rho, c), rel=1e-6)
+    assert float(TwoMomentQueue(0.0).wait_cdf(0.0, rho * c, 1.0, c)) == pytest.approx(
+        float(deterministic_cdf(np.zeros(1), rho, c)[0]), abs=1e-6
+    )
+
+
+def test_the_distribution_of_constant_service_is_as_good_as_it_says() -> None:
+    worst = 0.0
+    for c in (1, 4, 64):
+        for rho in (0.3, 0.6, 0.8, 0.9, 0.95):
+            queue = TwoMomentQueue(0.0)
+            delayed = 1.0 - float(queue.wait_cdf(0.0, rho * c, 1.0, c))
+            time = np.linspace(0.0, 6.0, 61) * float(queue.mean_wait(rho * c, 1.0, c)) / max(delayed, 1e-12)
+            gap = queue.wait_cdf(time, rho * c, 1.0, c) - deterministic_cdf(time, rho, c)
+            worst = max(worst, float(np.abs(gap).max()))
+    assert 0.02 < worst < 0.025
 
 
 def test_many_servers_with_constant_service() -> None:
@@ -162,11 +196,19 @@ def test_many_servers_with_constant_service() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scv", "means", "tails"), [(0.5, 0.04, 0.014), (2.0, 0.04, 0.014), (4.0, 0.08, 0.026)]
+    ("scv", "servers", "means", "tails"),
+    [
+        (0.25, (1, 2, 4, 7), 0.04, 0.015),  # more have too many states
+        (0.5, (1, 2, 4, 9, 18, 64), 0.04, 0.015),
+        (2.0, (1, 2, 4, 9, 18, 64), 0.04, 0.015),
+        (4.0, (1, 2, 4, 9, 18, 64), 0.08, 0.026),
+    ],
 )
-def test_two_moments_are_as_good_as_they_say(scv: float, means: float, tails: float) -> None:
+def test_two_moments_are_as_good_as_they_say(
+    scv: float, servers: tuple[int, ...], means: float, tails: float
+) -> None:
     exact, rule = PhaseTypeQueue.of_scv(scv), TwoMomentQueue(scv)
-    c, rho = (x.ravel() for x in np.meshgrid([1, 2, 4, 9, 18, 64], [0.3, 0.6, 0.8, 0.9, 0.95]))
+    c, rho = (x.ravel() for x in np.meshgrid(servers, [0.3, 0.6, 0.8, 0.9, 0.95]))
     true, _ = exact.normalised_wait_and_slope(c * rho, c)
     found, _ = rule.normalised_wait_and_slope(c * rho, c)
     felt = true > 0.01
@@ -191,33 +233,61 @@ def test_one_scv_for_each_tier() -> None:
     assert isinstance(select(ErlangC(), 2), ErlangC)
 
 
-def renewal_chain(scv: float, rho: float, c: int) -> tuple[float, float]:
-    """Return mean wait and probability of waiting of H2/M/c from a chain over arrival phase and number present."""
-    fast = 0.5 * (1 + np.sqrt((scv - 1) / (scv + 1)))
-    rate, enter = 2 * rho * c * np.array([fast, 1 - fast]), np.array([fast, 1 - fast])
-    size = c + int(60 * (1 + scv) / (1 - rho))
-    move = np.zeros((2, size, 2, size))
+def renewal_chain(start: np.ndarray, moves: np.ndarray, c: int) -> tuple[float, float]:
+    """Return mean wait and probability of waiting of PH/M/c from a chain over arrival phase and number present.
+
+    Arrivals begin in a phase of `start` and go by the subgenerator `moves`; service has rate 1.
+    """
+    leave, phases = -moves.sum(axis=1), start.size
+    left = np.linalg.solve(-moves, np.ones(phases))
+    rate = 1.0 / float(start @ left)
+    spread = 2.0 * float(start @ np.linalg.solve(-moves, left)) * rate**2  # 1 + scv
+    size = c + int(60 * spread / (1 - rate / c))
+    move = np.zeros((phases, size, phases, size))
     for n in range(size):
-        for phase in (0, 1):
-            if n + 1 < size:
-                move[phase, n, :, n + 1] += rate[phase] * enter
+        for phase in range(phases):
+            move[phase, n, :, n] += moves[phase] * (np.arange(phases) != phase)
+            move[phase, n, :, min(n + 1, size - 1)] += leave[phase] * start
             if n:
                 move[phase, n, phase, n - 1] += min(n, c)
-    flow = move.reshape(2 * size, 2 * size)
+    flow = move.reshape(phases * size, phases * size)
+    np.fill_diagonal(flow, 0.0)
     flow -= np.diag(flow.sum(axis=1))
     flow[:, 0] = 1.0
-    stay = np.linalg.solve(flow.T, np.eye(2 * size)[0]).reshape(2, size)
-    seen = rate @ stay / (rho * c)  # by arrivals
+    stay = np.linalg.solve(flow.T, np.eye(phases * size)[0]).reshape(phases, size)
+    seen = leave @ stay / rate  # by arrivals
     queue = np.maximum(np.arange(size) - c, 0) @ stay.sum(axis=0)
-    return float(queue / (rho * c)), float(seen[c:].sum())
+    return float(queue / rate), float(seen[c:].sum())
+
+
+def hyperexponential(scv: float, rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return start and subgenerator of H2 with balanced means."""
+    fast = 0.5 * (1 + np.sqrt((scv - 1) / (scv + 1)))
+    return np.array([fast, 1 - fast]), -2 * rate * np.diag([fast, 1 - fast])
+
+
+def erlang(phases: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return start and subgenerator of Erlang's law of so many phases, of squared variation one over that."""
+    return np.eye(phases)[0], phases * rate * (np.eye(phases, k=1) - np.eye(phases))
+
+
+def assert_is_chain(
+    queue: RenewalQueue, arrivals: tuple[np.ndarray, np.ndarray], load: float, c: int
+) -> None:
+    """Assert that mean wait and probability of waiting are those of the chain."""
+    wait, delayed = renewal_chain(*arrivals, c)
+    assert float(queue.mean_wait(load, 1.0, c)) == pytest.approx(wait, rel=1e-8)
+    assert 1.0 - float(queue.wait_cdf(0.0, load, 1.0, c)) == pytest.approx(delayed, rel=1e-8)
 
 
 @pytest.mark.parametrize(("scv", "rho", "c"), [(2.0, 0.5, 1), (2.0, 0.8, 3), (8.0, 0.6, 6), (4.0, 0.4, 12)])
 def test_bursty_arrivals_against_a_markov_chain(scv: float, rho: float, c: int) -> None:
-    queue = RenewalQueue(scv)
-    wait, delayed = renewal_chain(scv, rho, c)
-    assert float(queue.mean_wait(rho * c, 1.0, c)) == pytest.approx(wait, rel=1e-8)
-    assert 1.0 - float(queue.wait_cdf(0.0, rho * c, 1.0, c)) == pytest.approx(delayed, rel=1e-8)
+    assert_is_chain(RenewalQueue(scv), hyperexponential(scv, rho * c), rho * c, c)
+
+
+@pytest.mark.parametrize(("phases", "rho", "c"), [(2, 0.5, 1), (2, 0.8, 3), (2, 0.9, 6), (3, 0.7, 4)])
+def test_regular_arrivals_against_a_markov_chain(phases: int, rho: float, c: int) -> None:
+    assert_is_chain(RenewalQueue(1.0 / phases), erlang(phases, rho * c), rho * c, c)
 
 
 def test_poisson_arrivals_are_erlangs() -> None:

@@ -116,6 +116,14 @@ def test_contradictions_are_one_line(changes: dict[str, np.ndarray], words: str)
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("tables", [{}, {6: 0.3}, None, 3])
+def test_a_table_of_nothing_is_refused(tables) -> None:
+    with pytest.raises(GeoEdgeError, match=r"`tables` is .* make them by `from_rows` or `from_samples`"):
+        TabulatedQueue(tables)
+    with pytest.raises(GeoEdgeError, match=r"`tables` is \{\}"):
+        TabulatedQueue.from_samples({})
+
+
 def test_what_was_not_measured_is_not_guessed() -> None:
     table = TabulatedQueue.from_rows(**GOOD)
     with pytest.raises(GeoEdgeError, match=r"no row for 7 servers, only for \[6\]"):

@@ -1,8 +1,8 @@
 """The laws of a site's load against end-to-end fields on tori, the published one and blind configurations.
 
 The target is a coverage right to 0.01. Waits advertised per tier meet it everywhere, and so do policies that look at
-no wait. Where every site advertises its own, the law is a closure: the cases beyond the target are listed with the
-error they have, most of it at targets so short that the longer way counts which requests go at high load.
+no wait. Where every site advertises its own, so does a patch of sites but in the cases that are listed with their
+error.
 """
 
 from __future__ import annotations
@@ -23,23 +23,7 @@ CONFIGURATIONS: list[dict[str, Any]] = json.loads(
 )["configurations"]
 TARGET = 0.01
 LAW = {"tier": "per_tier", "site": "per_site"}
-EXCEPTIONS: dict[tuple[str, float], float] = {
-    ("baseline", 12.0): 0.027,
-    ("blind 0", 1.609): 0.062,
-    ("blind 0", 3.218): 0.034,
-    ("blind 1", 8.527): 0.015,
-    ("blind 1", 17.05): 0.038,
-    ("blind 2", 1.621): 0.032,
-    ("blind 3", 0.397): 0.048,
-    ("blind 3", 0.794): 0.017,
-    ("blind 4", 1.307): 0.068,
-    ("blind 4", 2.614): 0.107,
-    ("blind 5", 250.3): 0.018,
-    ("blind 6", 9.009): 0.036,
-    ("blind 6", 18.02): 0.074,
-    ("blind 7", 11.01): 0.019,
-    ("blind 7", 22.03): 0.014,
-}
+EXCEPTIONS: dict[tuple[str, float], float] = {("blind 4", 2.614): 0.025}
 """Largest error of coverage with waits per site, by configuration and load, where it is beyond the target."""
 
 
@@ -100,8 +84,8 @@ def test_unstable_share():
 
 @pytest.mark.slow
 def test_better_than_the_tier_mean():
-    """On average over the cases the laws leave a tenth of Eq. (39)'s error with waits per tier, about half per site."""
-    for scope, left in (("tier", 0.1), ("site", 0.6)):
+    """On average over the cases the laws leave a tenth of Eq. (39)'s error with waits per tier, a fifth per site."""
+    for scope, left in (("tier", 0.1), ("site", 0.2)):
         ours, plain = [], []
         for case, rows in CASES.items():
             if case[3] == scope:

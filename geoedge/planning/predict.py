@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from geoedge import theory
 from geoedge.answers import WindowedAnswer, answer_metrics
+from geoedge.errors import GeoEdgeError
 from geoedge.theory.heterogeneity import LOAD_LAWS, solve_law
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def critical_intensity(answer: TheoryAnswer) -> tuple[float, bool]:
     return 1.0 / float(alike.utilization[there].max()), True
 
 
-def law_coverage(answer: TheoryAnswer, ttft_target_s: float) -> dict[str, list[float]]:
+def law_coverage(answer: TheoryAnswer, ttft_target_s: float) -> dict[str, list[float | None]]:
     """Return the coverage at some targets under each law of load, and if nobody waited.
 
     Parameters
@@ -139,11 +140,15 @@ def law_coverage(answer: TheoryAnswer, ttft_target_s: float) -> dict[str, list[f
     dict
         ``ttft_target_s``, then a coverage for each of them by law: ``mean_field`` (every site of a tier carries the
         tier's mean load), ``per_tier`` and ``per_site`` (loads differ; waits are advertised for a tier or for a site)
-        and ``queue_free``, an upper bound at the same association.
+        and ``queue_free``, an upper bound at the same association. None where a law finds no equilibrium.
     """
     targets = [factor * ttft_target_s for factor in SPREAD]
-    rows = {"ttft_target_s": targets}
+    rows: dict[str, list[float | None]] = {"ttft_target_s": [*targets]}
     for law in LOAD_LAWS:
-        found = solve_law(answer.network, law, answer.policy, queue=answer.equilibrium.queue)
-        rows[law] = found.ttft_coverage(targets).tolist()
+        try:
+            found = solve_law(answer.network, law, answer.policy, queue=answer.equilibrium.queue)
+        except GeoEdgeError:  # no equilibrium of the patch; the other laws stand
+            rows[law] = [None] * len(targets)
+        else:
+            rows[law] = found.ttft_coverage(targets).tolist()
     return rows | {"queue_free": answer.queue_free_coverage(targets).tolist()}

@@ -64,7 +64,7 @@ def _metrics_table(found: Mapping[str, Any], title: str, ttft_target_s: float) -
     return made
 
 
-def _laws_table(laws: Mapping[str, Sequence[float]], epochs: int) -> Table:
+def _laws_table(laws: Mapping[str, Sequence[float | None]], epochs: int) -> Table:
     targets = [f"within {target:g} s" for target in laws["ttft_target_s"]]
     made = table(f"TTFT coverage by law of load{_where(epochs)}", "", *targets)
     for law, words in LAW_WORDS.items():

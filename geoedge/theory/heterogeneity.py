@@ -72,6 +72,7 @@ LOAD_LAWS: tuple[LoadLaw, ...] = get_args(LoadLaw)
 
 # points over distance and over remaining time at which a mixed wait distribution is held
 _RADII, _TIMES = 72, 32
+_MISPLACED = 0.01  # share of the work of the patch that may be elsewhere than waits say
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +210,7 @@ def solve_law(
     Raises
     ------
     GeoEdgeError
-        If the law or the policy is unknown.
+        If the law or the policy is unknown, or no equilibrium of the patch is found for ``"per_site"``.
 
     Examples
     --------
@@ -267,6 +268,14 @@ def _own_waits(point: Equilibrium) -> SiteLoadAnswer:
     alone = _of_tiers(point, there)
     patch, start = make_patch(alone.network, alone.queue, alone.advertised_wait)
     settled = settle(patch, start)
+    misplaced = float(np.abs(settled.miss * patch.servers).sum() / max(settled.work.sum(), 1e-300))
+    if misplaced > _MISPLACED:
+        msg = (
+            f"solve_law: 'per_site' found no equilibrium of the patch at request intensity {network.request_intensity:.4g} "
+            f"/(s km²): {misplaced:.1%} of the work is not where waits say, allowed is {_MISPLACED:.0%}; "
+            "ask `geoedge.field.torus_ensemble`, or the law 'per_tier'"
+        )
+        raise GeoEdgeError(msg)
     found = served(patch, settled, alone)
     bins = gather(found, there.size, network.types)
     attracted = np.zeros(there.size)

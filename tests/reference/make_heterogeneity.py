@@ -1,7 +1,7 @@
 """Make heterogeneity.json: coverage end to end of Poisson networks that no formula was fitted to.
 
 The baseline and networks drawn blindly, from light load to 0.9 of capacity, each averaged over Poisson layouts by
-`geoedge.field.ensemble` until the standard error is below 0.0015. Rows that are in the file already are kept, so
+`geoedge.field.ensemble` until the standard error is below 0.0015, or 0.003 near capacity. Rows that are in the file already are kept, so
 that a run may be interrupted; delete the file to make all of it anew, which takes about an hour.
 
     python tests/reference/make_heterogeneity.py [seconds to spend]
@@ -25,9 +25,9 @@ from geoedge.theory import TheoryAnswer, TieredNetwork, capacity, solve
 FILE = Path(__file__).with_name("heterogeneity.json")
 SEED, BLIND = 20, 8
 LARGEST_ERROR = 0.0015
-LAST_SHARE = {"tier": 0.91, "site": 0.7}
-"""Share of capacity up to which rows are made: with waits per site, layouts of a few hundred sites scatter so much
-beyond it, because load spreads over all of them, that a thousand do not bring the error down to 0.003."""
+CROWDED, CROWDED_SITES, CROWDED_PLACES, CROWDED_ERROR = 0.7, 1000, 60, 0.003
+"""With waits per site, share of capacity from which load spreads so far that tori must be wide: their sites, places
+of demand per site, and largest standard error."""
 BASELINE_LOADS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0, 12.0, 16.0)
 PLACES_PER_SITE = {"tier": 80, "site": 160}
 """Places of demand per site; against far more of them they move coverage by less than half a standard error."""
@@ -36,8 +36,8 @@ NOTE = (
     "TTFT coverage of Poisson networks end to end: every site has its own region, load and M/M/c queue, and requests "
     "at sites with utilisation >= 1 count as misses. Means over Poisson layouts on a torus with control variates, made "
     "by make_heterogeneity.py. scope says who advertises a wait; mean_field is Eq. (39) with one load a tier. Tori of "
-    "about 120 sites (240 for waits per site), wider where serving distances ask for it. With waits per site rows end "
-    "at 0.7 of capacity: beyond it layouts scatter too much for a standard error of 0.0015."
+    "about 120 sites (240 for waits per site), wider where serving distances ask for it; with waits per site from 0.7 of "
+    "capacity on 1000 sites and standard errors up to 0.003."
 )
 
 
@@ -95,8 +95,7 @@ def cases(name: str, tiers: int, critical: float) -> list[tuple[float, str, str]
     rows = [(load, "load_aware", "tier") for load in loads]
     if tiers > 1:  # with one tier all three are the same
         rows += [(load, policy, "tier") for policy, load in product(("prefix_only", "nearest"), plain)]
-    rows += [(load, "load_aware", "site") for load in loads]
-    return [row for row in rows if row[0] <= LAST_SHARE[row[2]] * critical]
+    return rows + [(load, "load_aware", "site") for load in loads]
 
 
 def targets(theory: TheoryAnswer) -> list[float]:
@@ -107,19 +106,20 @@ def targets(theory: TheoryAnswer) -> list[float]:
     return [round(theory.ttft_quantile(share * served), 3) for share in (0.65, 0.9)]
 
 
-def rows_of(net: TieredNetwork, case: tuple[float, str, str], rng) -> list[dict]:
+def rows_of(net: TieredNetwork, case: tuple[float, str, str], critical: float, rng) -> list[dict]:
     """Return the rows of one case, a row a target."""
     load, policy, scope = case
     theory = solve(net.with_intensity(load), policy)
-    aims = targets(theory)
+    aims, crowded = targets(theory), scope == "site" and load > CROWDED * critical
     answer = torus_ensemble(
         net.with_intensity(load),
         policy=policy,
         scope=scope,
         targets=aims,
         rng=rng,
-        half_width=1.96 * LARGEST_ERROR,
-        places_per_site=PLACES_PER_SITE[scope],
+        half_width=1.96 * (CROWDED_ERROR if crowded else LARGEST_ERROR),
+        sites=CROWDED_SITES if crowded else None,
+        places_per_site=CROWDED_PLACES if crowded else PLACES_PER_SITE[scope],
     )
     return [
         {
@@ -176,7 +176,7 @@ def main() -> None:
         began = time.process_time()
         rng = stream(SEED, "layouts", entry["name"], *map(str, case))
         try:
-            rows = rows_of(net, case, rng)
+            rows = rows_of(net, case, entry["critical_intensity"], rng)
         except GeoEdgeError as error:
             print(f"{entry['name']} {case}: left out, {error}", flush=True)
             continue

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from geoedge.errors import GeoEdgeError
 from geoedge.theory import SiteLoadAnswer, TieredNetwork, solve, solve_law
 
 CONFIGURATIONS: list[dict[str, Any]] = json.loads(
@@ -25,6 +26,9 @@ TARGET = 0.01
 LAW = {"tier": "per_tier", "site": "per_site"}
 EXCEPTIONS: dict[tuple[str, float], float] = {("blind 4", 2.614): 0.025}
 """Largest error of coverage with waits per site, by configuration and load, where it is beyond the target."""
+
+REFUSED = {("blind 6", 24.02), ("blind 7", 29.37)}
+"""Networks with a rare deep tier, with waits per site: Newton finds no equilibrium of the patch, and that is said."""
 
 
 def cases() -> dict[tuple[str, float, str, str], list[dict[str, Any]]]:
@@ -61,6 +65,10 @@ def errors(case: tuple[str, float, str, str]) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[1]:g} {case[2]} {case[3]}")
 def test_coverage(case):
+    if case[3] == "site" and case[:2] in REFUSED:
+        with pytest.raises(GeoEdgeError, match="'per_site' found no equilibrium of the patch"):
+            solved(case)
+        return
     error, noise = errors(case)
     if case[3] == "site" and case[2] == "load_aware" and case[:2] in EXCEPTIONS:
         assert (error > TARGET + noise).any(), "no longer an exception: take it off the list"
@@ -71,7 +79,7 @@ def test_coverage(case):
 
 def test_every_exception_is_a_case():
     listed = {case[:2] for case in CASES if case[3] == "site"}
-    assert set(EXCEPTIONS) <= listed
+    assert set(EXCEPTIONS) | REFUSED <= listed
 
 
 @pytest.mark.slow
@@ -88,7 +96,7 @@ def test_better_than_the_tier_mean():
     for scope, left in (("tier", 0.1), ("site", 0.2)):
         ours, plain = [], []
         for case, rows in CASES.items():
-            if case[3] == scope:
+            if case[3] == scope and not (scope == "site" and case[:2] in REFUSED):
                 ours += list(errors(case)[0])
                 mean = solve(network(*case[:2]), case[2]).ttft_coverage([row["target_s"] for row in rows])
                 plain += list(np.abs(mean - [row["coverage"] for row in rows]))

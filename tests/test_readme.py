@@ -25,6 +25,14 @@ def test_the_snippet_prints_what_the_readme_says() -> None:
     assert out.getvalue() == printed
 
 
+@pytest.mark.slow
+def test_every_other_snippet_runs() -> None:
+    others = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)[1:]
+    assert others
+    for code in others:
+        exec(compile(code, "README.md", "exec"), {})
+
+
 def test_every_linked_file_is_there() -> None:
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", TEXT) if "://" not in link]
     assert links

@@ -46,7 +46,7 @@ class Solver:
 
     @property
     def smooth(self) -> bool:
-        """Whether answers follow parameters smoothly; laws that sample cells do to a few 1e-5 only."""
+        """Whether answers follow parameters smoothly; laws that sample cells or sites do not."""
         return self.law == "mean_field"
 
     def tier_answer(self, network: TieredNetwork) -> TheoryAnswer:

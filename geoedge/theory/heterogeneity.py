@@ -33,15 +33,16 @@ serves more requests: the load that a request meets is size-biased. Three laws a
     0.006. Waves longer than the torus would go missing; the power of its eight longest ones is raised by theirs,
     weighted by 1/(k² + κ²)², with κ as found on a patch of 256 sites. Without this the coverage of one tier of three
     servers at 0.9 of capacity was .889, .876, .865 on 256, 1024 and 4096 sites, with it .854, .860, .860 on 256, 1024
-    and 2304. Its errors stand in tests/validation/test_heterogeneity.py.
+    and 2304. Its errors stand in tests/validation/test_heterogeneity.py. Where Newton's method does not solve the patch,
+    as for rare deep tiers near capacity, the law is refused.
 
 Prefix-only and nearest routing look at no wait, so that for them ``"per_site"`` is ``"per_tier"``.
 
 A queue that depends on the mixture of types is that of the tier's mean mixture, and so is a site's mean occupancy.
 
 Cost: per tier about 0.15 s of one core for 3 tiers and 2 types and 1 s for 50 × 50; per site 0.4 s at light load and
-1 to 4 s from half of capacity on. A target then takes 1 to 4 ms. Per tier, from 13 tiers × types on fewer cells are
-drawn, down to 64 per tier, and from 20 on their variance is the sample's own.
+1 to 5 s from half of capacity on. A target then takes 1 to 4 ms. Per tier, from 14 tiers × types on fewer cells are
+drawn, down to 64 per tier, and above 20 their variance is the sample's own.
 """
 
 from __future__ import annotations
@@ -58,13 +59,13 @@ from geoedge.errors import GeoEdgeError
 from geoedge.theory._loads import TierLaw, served_law, tier_law
 from geoedge.theory._own_waits import Bins, gather, served
 from geoedge.theory._patch import make_patch, settle
-from geoedge.theory.cells import cell_moments, sample_cells
+from geoedge.theory.cells import sample_cells
 from geoedge.theory.coverage import TheoryAnswer, _Nodes, solve
 from geoedge.theory.equilibrium import Equilibrium, Policy
 from geoedge.theory.network import TieredNetwork
 from geoedge.theory.protocols import QueueOfMix, WaitModel, select
 
-__all__ = ["LOAD_LAWS", "LoadLaw", "SiteLoadAnswer", "cell_moments", "solve_law"]
+__all__ = ["LOAD_LAWS", "LoadLaw", "SiteLoadAnswer", "solve_law"]
 
 FloatArray = NDArray[np.float64]
 LoadLaw = Literal["mean_field", "per_tier", "per_site"]

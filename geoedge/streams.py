@@ -6,7 +6,9 @@ import hashlib
 
 import numpy as np
 
-__all__ = ["stream"]
+from geoedge.errors import GeoEdgeError
+
+__all__ = ["generator", "stream"]
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
@@ -24,9 +26,29 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     """
     if seed < 0:
         msg = f"`seed` must be a nonnegative integer, not {seed}"
-        raise ValueError(msg)
+        raise GeoEdgeError(msg)
     label = "/".join(str(name) for name in names).encode()
     key = np.frombuffer(hashlib.sha256(label).digest()[:16], dtype=np.uint32)
     return np.random.Generator(
         np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=tuple(key.tolist())))
     )
+
+
+def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
+    """Return a random generator from a seed, and a generator as it is.
+
+    Parameters
+    ----------
+    rng
+        Seed or generator; a fresh one if none is given.
+
+    Raises
+    ------
+    GeoEdgeError
+        If it is neither.
+    """
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        msg = f"`rng` must be a seed >= 0 or a numpy Generator, not {str(rng)[:80]!r}"
+        raise GeoEdgeError(msg) from error

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from geoedge import errors, units
-from geoedge.streams import stream
+from geoedge.streams import generator, stream
 
 
 def test_the_same_name_gives_the_same_stream():
@@ -37,7 +37,7 @@ def test_streams_of_neighbouring_names_are_uncorrelated():
 
 
 def test_a_stream_does_not_depend_on_the_hash_seed_of_the_process():
-    code = "from geoedge.streams import stream; print(stream(5, 'homes').integers(2**62))"
+    code = "from geoedge.streams import generator, stream; print(stream(5, 'homes').integers(2**62))"
     runs = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -60,6 +60,19 @@ def test_streams_leave_the_global_state_alone():
 def test_a_negative_seed_is_refused_by_name():
     with pytest.raises(ValueError, match=r"`seed` must be a nonnegative integer, not -1"):
         stream(-1, "x")
+
+
+@pytest.mark.parametrize("given", [-1, "x", 1.5, [1, "y"]])
+def test_what_is_no_seed_is_refused_in_one_line(given):
+    with pytest.raises(errors.GeoEdgeError, match=r"`rng` must be a seed >= 0 or a numpy Generator, not "):
+        generator(given)
+
+
+def test_a_generator_stays_itself_and_a_seed_repeats():
+    rng = np.random.default_rng(1)
+    assert generator(rng) is rng
+    assert generator(5).random() == generator(5).random()
+
 
 
 @pytest.mark.parametrize("name", errors.__all__)

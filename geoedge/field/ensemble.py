@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geoedge.errors import GeoEdgeError
+from geoedge.streams import generator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -254,7 +255,7 @@ def torus_ensemble(
         places_per_site = OWN_WAITS_PLACES_PER_SITE if own_waits else PLACES_PER_SITE
     places = max(1, round(places_per_site * network.site_density * side**2))
     reader = LayoutReader(theory, own_waits, aims, side, places, queue)
-    streams = np.random.default_rng(rng)
+    streams = generator(rng)
     readings: list[Reading] = []
     wanted = FIRST_LAYOUTS if layouts is None else layouts
     while True:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geoedge.streams import generator
 from geoedge.units import KM
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def torus_problem(
     """
     from geoedge.field.problem import FieldProblem, Geometry
 
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     count = rng.poisson(network.tier_density * side_km**2)
     site_xy = rng.random((int(count.sum()), 2)) * side_km
     cells = max(int(np.ceil(np.sqrt(places))), 2)

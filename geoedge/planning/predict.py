@@ -36,14 +36,16 @@ def prediction(answer: Answers, ttft_target_s: float, profile_names: Sequence[st
     Returns
     -------
     dict
-        The metrics of `answer_metrics`, and ``tiers``, ``capacity`` and ``laws``.
+        The metrics of `answer_metrics`, and ``tiers``, ``capacity``, ``laws``, and ``unsolved``: why a law has none.
     """
     one = busiest(answer)
+    laws, unsolved = law_coverage(one, ttft_target_s)
     return {
         **answer_metrics(answer, ttft_target_s, profile_names),
         "tiers": tier_rows(one, profile_names),
         "capacity": capacity(one, profile_names),
-        "laws": law_coverage(one, ttft_target_s),
+        "laws": laws,
+        "unsolved": unsolved,
     }
 
 
@@ -125,7 +127,9 @@ def critical_intensity(answer: TheoryAnswer) -> tuple[float, bool]:
     return 1.0 / float(alike.utilization[there].max()), True
 
 
-def law_coverage(answer: TheoryAnswer, ttft_target_s: float) -> dict[str, list[float | None]]:
+def law_coverage(
+    answer: TheoryAnswer, ttft_target_s: float
+) -> tuple[dict[str, list[float | None]], dict[str, str]]:
     """Return the coverage at some targets under each law of load, and if nobody waited.
 
     Parameters
@@ -137,18 +141,20 @@ def law_coverage(answer: TheoryAnswer, ttft_target_s: float) -> dict[str, list[f
 
     Returns
     -------
-    dict
+    laws, unsolved
         ``ttft_target_s``, then a coverage for each of them by law: ``mean_field`` (every site of a tier carries the
         tier's mean load), ``per_tier`` and ``per_site`` (loads differ; waits are advertised for a tier or for a site)
-        and ``queue_free``, an upper bound at the same association. None where a law finds no equilibrium.
+        and ``queue_free``, an upper bound at the same association. None where a law finds no equilibrium;
+        the second answer says why, by law.
     """
     targets = [factor * ttft_target_s for factor in SPREAD]
     rows: dict[str, list[float | None]] = {"ttft_target_s": [*targets]}
+    unsolved: dict[str, str] = {}
     for law in LOAD_LAWS:
         try:
             found = solve_law(answer.network, law, answer.policy, queue=answer.equilibrium.queue)
-        except GeoEdgeError:  # no equilibrium of the patch; the other laws stand
-            rows[law] = [None] * len(targets)
+        except GeoEdgeError as error:  # no equilibrium of the patch; the other laws stand
+            rows[law], unsolved[law] = [None] * len(targets), str(error)
         else:
             rows[law] = found.ttft_coverage(targets).tolist()
-    return rows | {"queue_free": answer.queue_free_coverage(targets).tolist()}
+    return rows | {"queue_free": answer.queue_free_coverage(targets).tolist()}, unsolved

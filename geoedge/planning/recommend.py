@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from geoedge.errors import GeoEdgeError
 from geoedge.planning.inputs import PlanInputs, hardware_knobs, plan_inputs
 from geoedge.streams import stream
 from geoedge.study import service_queue
 from geoedge.theory.density import DensityAndMix, minimum_density, minimum_density_and_mix
+from geoedge.theory.heterogeneity import LOAD_LAWS
 from geoedge.theory.placement import (
     Criterion,
     Method,
@@ -203,6 +205,9 @@ def plan(
         If no mix keeps the limits, or a name is unknown.
     """
     tell = progress or (lambda *_: None)
+    _check_names(
+        method=(method, get_args(Method)), law=(law, LOAD_LAWS), criterion=(criterion, get_args(Criterion))
+    )
     tell("networks", 0, 1)
     inputs = plan_inputs(scenario, city, layout)
     networks, target = inputs.networks, scenario.target.ttft_target_s
@@ -228,6 +233,14 @@ def plan(
         robust=robust,
         sensitivities=asked.sensitivities(scenario.hardware),
     )
+
+
+def _check_names(**asked: tuple[str, Sequence[str]]) -> None:
+    """Refuse an unknown name before anything is loaded."""
+    for name, (given, allowed) in asked.items():
+        if given not in allowed:
+            msg = f"plan: `{name}` is {given!r}, but must be one of {', '.join(allowed)}"
+            raise GeoEdgeError(msg)
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,6 +49,8 @@ def print_prediction(found: Mapping[str, Any], title: str, ttft_target_s: float,
     console = terminal()
     console.print(_metrics_table(found, title, ttft_target_s))
     console.print(_laws_table(found["laws"], epochs))
+    for why in found["unsolved"].values():
+        console.print(Text(why))
     console.print(_tiers_table(found["tiers"], epochs))
     for line in _capacity_lines(found["capacity"]):
         console.print(Text(line))

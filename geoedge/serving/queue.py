@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from geoedge.compiled import inlined, kernel
 from geoedge.errors import GeoEdgeError
+from geoedge.streams import generator
 
 __all__ = ["Marks", "fcfs_starts", "pop_root", "push", "replace_root", "simulate_waits"]
 
@@ -159,7 +160,7 @@ def simulate_waits(
             "servers can do; a fuller queue grows for ever"
         )
         raise GeoEdgeError(msg)
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     arrival = np.cumsum(rng.standard_exponential(cut + customers)) / arrival_rate
     drawn = rng.standard_exponential(arrival.size) if marks is None else np.asarray(marks(rng, arrival.size))
     return (fcfs_starts(arrival, drawn / service_rate, concurrency) - arrival)[cut:]

@@ -17,6 +17,7 @@ from geoedge.sites.contrast import ProcessFit, contrast_fit
 from geoedge.sites.envelopes import curve_envelope
 from geoedge.sites.hypotheses import draw_layouts
 from geoedge.sites.processes import PROCESSES
+from geoedge.streams import generator
 from geoedge.units import M2_PER_KM2
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def fit_process(
     where = study_window(window, sites)
     xy = positions(sites, where, at_least=2, use="A fit")
     r = distances(where, len(xy)) if r_m is None else np.asarray(r_m, dtype=np.float64)
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     drawn = draw_layouts(xy, where, simulations, rng)
     p = curve_envelope(xy, drawn, where, "L", r, level=level).p_value
     others = [name for name in processes if name != "poisson"]

@@ -10,6 +10,7 @@ import numpy as np
 from geoedge.errors import CityError
 from geoedge.sites._edges import positions, study_window
 from geoedge.sites._windows import wrapped
+from geoedge.streams import generator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -65,7 +66,7 @@ def draw_layouts(
     if count not in ("fixed", "poisson"):
         msg = f"`count` must be 'fixed' or 'poisson', not {count!r}"
         raise CityError(msg)
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     if simulate is not None:
         return [positions(simulate(rng), window, at_least=0) for _ in range(simulations)]
     n = len(xy)

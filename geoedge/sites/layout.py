@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from geoedge.errors import CityError
+from geoedge.streams import generator
 from geoedge.units import KM, M2_PER_KM2
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def place_profiles(
         msg = f"`placement_probability` must be nonnegative and sum to 1, not {share.tolist()}"
         raise CityError(msg)
     share = share / share.sum()
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     if independent:
         return rng.choice(share.size, size=n, p=share).astype(np.int64)
     count = np.floor(n * share).astype(np.int64)
@@ -273,7 +274,7 @@ def make_layout(
     from geoedge.sites.processes import PROCESSES, draw_layout
     from geoedge.sites.towers import host_layout, read_sites
 
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     if sites.source in PROCESSES:
         if sites.density_per_km2 is None:
             msg = f'`sites.density_per_km2` must be given when `sites.source` is "{sites.source}", for example 2.0'

@@ -10,6 +10,7 @@ import numpy as np
 
 from geoedge.errors import CityError
 from geoedge.sites.layout import place_profiles
+from geoedge.streams import generator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -164,7 +165,7 @@ def place(
         raise CityError(msg)
     share = np.asarray(placement_probability, dtype=np.float64).reshape(-1)
     saving = None if saving_s is None else np.asarray(saving_s, dtype=np.float64)
-    drawn = PLACEMENTS[name](_Question(layout, share, demand, saving), np.random.default_rng(rng))
+    drawn = PLACEMENTS[name](_Question(layout, share, demand, saving), generator(rng))
     return layout.with_profile(drawn)
 
 

@@ -11,6 +11,7 @@ from geoedge.sites import clusters, determinantal, hard_core, lattices, restrict
 from geoedge.sites._parameters import Parameter, Process
 from geoedge.sites._windows import drawing_window, uniform_points, whole_number
 from geoedge.sites.layout import Layout, place_profiles
+from geoedge.streams import generator
 from geoedge.units import M2_PER_KM2
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def draw_layout(
     ground, city, crs = _ground(window, crs)
     density = _density(density_per_km2)
     values = process.values(name, density, parameters)
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     xy = process.draw(ground, density, rng, **values, **_needed(name, process, city, demand))
     if not len(xy):
         msg = f"`density_per_km2` = {density_per_km2} drew 0 sites on {ground.area_m2 / M2_PER_KM2:.2f} km²; raise it"
@@ -229,7 +230,7 @@ def poisson_layout(
     if count < 1:
         msg = f"`count` = {count}: must be at least 1 site"
         raise CityError(msg)
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     placed = placement_probability is not None
     share = (1.0,) if placement_probability is None else placement_probability
     return Layout(

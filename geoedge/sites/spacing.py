@@ -10,6 +10,7 @@ import numpy as np
 from geoedge.errors import CityError
 from geoedge.sites._edges import positions, study_window
 from geoedge.sites._estimators import kaplan_meier, nearest_site_m
+from geoedge.streams import generator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,7 +98,7 @@ def clark_evans(
     where = study_window(window, sites)
     xy = positions(sites, where, at_least=2, use="Clark-Evans")
     if simulations:
-        rng = np.random.default_rng(rng)
+        rng = generator(rng)
         drawn = [where.uniform(len(xy), rng) for _ in range(simulations)]
         return clark_evans_test(xy, drawn, where, correction)
     ratio = clark_evans_ratio(xy, where, correction)

@@ -15,6 +15,7 @@ from geoedge.sites.envelopes import Envelope, curve_envelope
 from geoedge.sites.fitting import Fits, fit_to_curve
 from geoedge.sites.hypotheses import draw_layouts, uneven_poisson
 from geoedge.sites.spacing import ClarkEvans, clark_evans_test
+from geoedge.streams import generator
 
 if TYPE_CHECKING:
     from geoedge.sites._edges import Sites, WindowLike
@@ -137,7 +138,7 @@ def layout_statistics(
         raise CityError(msg)
     where = study_window(window, sites)
     xy = positions(sites, where, at_least=2, use="A layout's statistics")
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     drawn = draw_layouts(xy, where, simulations, rng)
     r = distances(where, len(xy))
     index = clark_evans_test(xy, drawn, where)

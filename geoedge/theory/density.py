@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq, minimize_scalar
 
 from geoedge.errors import GeoEdgeError
+from geoedge.streams import generator
 from geoedge.theory._asked import Solver, Window
 from geoedge.theory._mixes import PlacementLimits
 from geoedge.theory._search import Search, climb
 from geoedge.theory.equilibrium import Policy
 from geoedge.theory.heterogeneity import LoadLaw
 from geoedge.theory.network import TieredNetwork
-from geoedge.theory.placement import Case, Method, fitting, generator, known_method, present_mix
+from geoedge.theory.placement import Case, Method, fitting, known_method, present_mix
 from geoedge.theory.protocols import QueueOfMix, WaitModel
 
 __all__ = ["DensityAndMix", "minimum_density", "minimum_density_and_mix"]
@@ -142,7 +143,8 @@ def minimum_density_and_mix(
     """
     _check_reliability("minimum_density_and_mix", reliability)
     window = Window(networks, weights, ttft_target, lambda: Solver(policy, law, queue))
-    limits, random, present = fitting(limits, window), generator(rng), present_mix(window)
+    limits, present = fitting(limits, window), present_mix(window)
+    random = None if rng is None else generator(rng)
 
     def needed(mix: FloatArray, guess: float = 1.0) -> float:
         return _least_factor(window, mix, reliability, policy, guess)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
 from geoedge.errors import GeoEdgeError
+from geoedge.streams import generator
 from geoedge.theory.equilibrium import Equilibrium
 from geoedge.theory.network import TieredNetwork
 from geoedge.theory.protocols import select
@@ -192,7 +193,7 @@ def nearest_distances(tier_density: ArrayLike, samples: int, rng: np.random.Gene
     if density.ndim != 1 or not (density >= 0.0).all():
         msg = f"nearest_distances: `tier_density` is {density.tolist()}, but must be one row of densities >= 0 per km²"
         raise GeoEdgeError(msg)
-    squared = np.random.default_rng(rng).standard_exponential((samples, density.size))
+    squared = generator(rng).standard_exponential((samples, density.size))
     with np.errstate(divide="ignore"):
         return np.asarray(np.sqrt(squared / (np.pi * density)))
 
@@ -225,7 +226,7 @@ def sample_requests(
     if not samples >= 2:
         msg = f"sample_requests: `samples` is {samples}, but must be at least 2"
         raise GeoEdgeError(msg)
-    rng = np.random.default_rng(rng)
+    rng = generator(rng)
     network = equilibrium.network
     kind = rng.choice(network.types, size=samples, p=network.type_probability)
     distance = nearest_distances(network.tier_density, samples, rng)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from geoedge.errors import GeoEdgeError
+from geoedge.streams import generator
 from geoedge.theory._asked import Solver, Window
 from geoedge.theory._mixes import Binding, PlacementLimits, project_placement
 from geoedge.theory._search import METHODS, Search
@@ -180,7 +181,7 @@ def optimal_placement(
         known_method(method),
         [uniform, present, *_mixes(starts)],
         step=step,
-        rng=generator(rng),
+        rng=None if rng is None else generator(rng),
         polish=polish,
     )
     mix = search.best_mix
@@ -246,7 +247,12 @@ def robust_placement(
         Window(case, each, ttft_target, lambda: Solver(policy, law, queue))
         for case, each in zip(cases, inside, strict=True)
     ]
-    how: dict[str, Any] = {"method": method, "step": step, "rng": generator(rng), "polish": polish}
+    how: dict[str, Any] = {
+        "method": method,
+        "step": step,
+        "rng": None if rng is None else generator(rng),
+        "polish": polish,
+    }
     best_of = partial(
         optimal_placement, ttft_target=ttft_target, limits=limits, policy=policy, law=law, queue=queue
     )
@@ -344,8 +350,3 @@ def known_method(method: str) -> str:
         msg = f"placement: `method` is {method!r}, but must be one of {', '.join(METHODS)}"
         raise GeoEdgeError(msg)
     return method
-
-
-def generator(rng: np.random.Generator | int | None) -> np.random.Generator | None:
-    """Return a generator from a seed, one as it is, or none."""
-    return np.random.default_rng(rng) if rng is not None else None

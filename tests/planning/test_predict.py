@@ -57,7 +57,7 @@ def test_a_window_is_averaged_and_shows_its_busiest_epoch(network) -> None:
     window = WindowedAnswer(answers, [1.0, 3.0, 0.0], [1.0] * 3, [1.0] * 3)
     assert busiest(window) is answers[1]
     found = ge.prediction(window, 0.8, NAMES)
-    assert found["laws"] == law_coverage(answers[1], 0.8)
+    assert (found["laws"], found["unsolved"]) == law_coverage(answers[1], 0.8)
     covered = [float(answer.ttft_coverage(0.8)) for answer in answers]
     assert found["coverage"] == pytest.approx(0.25 * covered[0] + 0.75 * covered[1])
 
@@ -66,3 +66,13 @@ def test_all_of_it_at_once(network) -> None:
     found = ge.prediction(solve_network(network), 0.8, NAMES)
     assert found["coverage"] == pytest.approx(0.6899125, abs=1e-6)
     assert {"tiers", "capacity", "laws"} <= set(found)
+
+
+def test_a_law_without_an_equilibrium_says_why(network, capsys) -> None:
+    from geoedge.report.theory import print_prediction
+
+    found = ge.prediction(solve_network(network.with_intensity(17.99)), 0.8, NAMES)
+    assert found["laws"]["per_site"] == [None] * 4
+    assert list(found["unsolved"]) == ["per_site"]
+    print_prediction(found, "busy", 0.8)
+    assert "'per_site' found no equilibrium of the patch" in capsys.readouterr().out

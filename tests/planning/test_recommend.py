@@ -81,6 +81,8 @@ def test_coefficients_add_up_to_the_whole_prefill(paper) -> None:
 def test_names_are_checked(paper) -> None:
     with pytest.raises(GeoEdgeError, match="slsqp, grid, cobyqa, spsa"):
         ge.plan(paper, method="annealing")
+    with pytest.raises(GeoEdgeError, match="`criterion` is 'best', but must be one of mean, worst, regret"):
+        ge.plan(paper, criterion="best")
 
 
 def test_the_same_seed_makes_the_same_plan(paper) -> None:

@@ -13,10 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from geoedge.city import City, load_city
-    from geoedge.compare import Comparison, compare, run, staleness_curve
+    from geoedge.compare import (
+        Comparison,
+        DeploymentGain,
+        Gap,
+        compare,
+        deployment_gain,
+        explain_gap,
+        explain_layout,
+        layout_gain,
+        run,
+        staleness_curve,
+    )
     from geoedge.errors import GeoEdgeError
     from geoedge.maps import city_map
-    from geoedge.planning import DeploymentPlan, plan, prediction
+    from geoedge.planning import DeploymentPlan, PlacesPlan, plan, plan_places, prediction
     from geoedge.results import Results
     from geoedge.scenario import Scenario, load_scenario
     from geoedge.simulation import EdgeCity
@@ -29,20 +40,28 @@ __version__ = "0.1.0"
 _HOMES = {
     "City": "city",
     "Comparison": "compare",
+    "DeploymentGain": "compare",
     "DeploymentPlan": "planning",
     "EdgeCity": "simulation",
+    "Gap": "compare",
     "GeoEdgeError": "errors",
     "Layout": "sites",
+    "PlacesPlan": "planning",
     "Results": "results",
     "Scenario": "scenario",
     "Study": "study",
     "city_map": "maps",
     "compare": "compare",
+    "deployment_gain": "compare",
+    "explain_gap": "compare",
+    "explain_layout": "compare",
     "field_answers": "study",
+    "layout_gain": "compare",
     "load_city": "city",
     "load_scenario": "scenario",
     "make_layout": "sites",
     "plan": "planning",
+    "plan_places": "planning",
     "prediction": "planning",
     "prepare": "study",
     "run": "compare",
@@ -56,20 +75,28 @@ _HOMES = {
 __all__ = [
     "City",
     "Comparison",
+    "DeploymentGain",
     "DeploymentPlan",
     "EdgeCity",
+    "Gap",
     "GeoEdgeError",
     "Layout",
+    "PlacesPlan",
     "Results",
     "Scenario",
     "Study",
     "city_map",
     "compare",
+    "deployment_gain",
+    "explain_gap",
+    "explain_layout",
     "field_answers",
+    "layout_gain",
     "load_city",
     "load_scenario",
     "make_layout",
     "plan",
+    "plan_places",
     "prediction",
     "prepare",
     "run",

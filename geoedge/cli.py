@@ -31,6 +31,7 @@ app = typer.Typer(
 city_app = typer.Typer(help="Maps: what is in them, and cutting them.", no_args_is_help=True)
 app.add_typer(city_app, name="city")
 
+PLACES_OPTIONS = ("candidates", "sites", "orders", "output", "figure")
 ScenarioArgument = Annotated[
     str, typer.Argument(help="shipped scenario (paper, monaco, neubrandenburg) or a TOML file")
 ]
@@ -108,6 +109,7 @@ def solve(
 
 @app.command()
 def plan(
+    context: typer.Context,
     scenario: ScenarioArgument,
     method: Annotated[str, typer.Option(help="slsqp, grid, cobyqa or spsa")] = "slsqp",
     law: Annotated[str, typer.Option(help="law of load: mean_field, per_tier or per_site")] = "mean_field",
@@ -123,15 +125,35 @@ def plan(
         str | None, typer.Option(metavar="F,F,…", help="demands of the robust mix, over the present one")
     ] = None,
     criterion: Annotated[str, typer.Option(help="of the robust mix: regret, mean or worst")] = "regret",
+    places: Annotated[
+        bool,
+        typer.Option("--places", "--city", help="choose which sites of the map to equip first, by the field"),
+    ] = False,
+    candidates: Annotated[
+        str | None,
+        typer.Option(help="with --places: candidate places, as sites.source; the scenario's sites"),
+    ] = None,
+    sites: Annotated[
+        int | None, typer.Option(min=1, help="with --places: the best so many, not as few as it takes")
+    ] = None,
+    orders: Annotated[int, typer.Option(min=2, help="with --places: random orders to compare with")] = 40,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="with --places: order of building to write, .csv")
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="with --places: picture to write, .png, .svg or .pdf")
+    ] = None,
     seed: Seed = None,
     settings: Setting = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find the best mix of cache profiles, the sites needed, and what matters most, by theory."""
+    """Find the best mix of cache profiles, the sites needed, and what matters most, by theory; or places to equip."""
     from geoedge.planning import plan as make_plan
 
+    _refuse_idle_options(context, places)
     changes = {
+        "sites.source": candidates,
         "routing.policy": policy,
         "target.ttft_target_s": target,
         "target.reliability": reliability,
@@ -142,6 +164,9 @@ def plan(
         "seed": seed,
     }
     study = _scenario(scenario, settings, changes)
+    if places:
+        _plan_places(study, sites, orders, output, figure, as_json, quiet)
+        return
     with _progress(quiet or as_json) as report:
         found = make_plan(study, method=method, law=law, criterion=criterion, progress=report)  # type: ignore[arg-type]
     if as_json:
@@ -150,6 +175,49 @@ def plan(
     from geoedge.report.theory import print_plan
 
     print_plan(found, study.title)
+
+
+def _refuse_idle_options(context: typer.Context, places: bool) -> None:
+    """Refuse options of the other kind of plan, which would do nothing."""
+    idle = ("method", "law", "criterion", "loads") if places else PLACES_OPTIONS
+    for name in idle:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            words = "does nothing with --places; leave one out" if places else "needs --places; add it"
+            msg = f"--{name}: {words}"
+            raise GeoEdgeError(msg)
+
+
+def _plan_places(
+    scenario: Scenario,
+    sites: int | None,
+    orders: int,
+    output: Path | None,
+    figure: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from geoedge.maps.page import write_whole
+    from geoedge.planning.places import plan_places
+    from geoedge.report.pictures import check_picture, save_figure
+
+    if output is not None and output.suffix.lower() != ".csv":
+        msg = f"--output {str(output)!r}: the order of building is a table; name a file that ends in .csv"
+        raise GeoEdgeError(msg)
+    if figure is not None:
+        check_picture(figure)
+    with _progress(quiet or as_json) as report:
+        found = plan_places(scenario, sites=sites, orders=orders, progress=report)
+    if output is not None:
+        write_whole(output, found.to_csv().encode())
+    if figure is not None:
+        save_figure(found.figure(), figure)
+    if as_json:
+        print(json.dumps(_plain(found.to_dict()), indent=1))
+        return
+    from geoedge.report.places import print_places
+
+    print_places(found, scenario.title)
 
 
 @app.command()
@@ -169,40 +237,83 @@ def map_(
     from geoedge.maps import city_map
     from geoedge.results import Results
 
-    if output.suffix.lower() not in (".html", ".htm"):
-        msg = f"--output {str(output)!r}: a map is a page; name a file that ends in .html"
-        raise GeoEdgeError(msg)
+    _check_page(output)
     page = city_map(Results.load(run_folder)).save(output)
     print(page)
 
 
 @app.command()
 def compare(
-    run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="a folder that `geoedge run` wrote")],
+    run_folder: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="a folder that `geoedge run` wrote, or with --explain a scenario"),
+    ],
+    explain: Annotated[
+        bool, typer.Option("--explain", help="say which effect makes theory and city differ")
+    ] = False,
+    orders: Annotated[str, typer.Option(help="chain, or shapley for means over all orders")] = "chain",
+    metric: Annotated[str, typer.Option(help="what is explained: coverage or wait_s")] = "coverage",
+    figure: Annotated[Path | None, typer.Option(help="waterfall to write, .png, .svg or .pdf")] = None,
+    layouts: Annotated[int, typer.Option(help="random layouts of each world that has them")] = 40,
+    replications: Annotated[int | None, typer.Option(help="paired runs; the scenario's by default")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="processes; one a core by default")] = None,
+    seed: Seed = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Print the three answers of a run side by side."""
+    """Print the three answers of a run side by side, or with --explain why theory and city differ."""
     from geoedge.results import Results
 
+    if figure is not None and not explain:
+        msg = f"--figure {str(figure)!r}: the picture is that of --explain; add it"
+        raise GeoEdgeError(msg)
+    if explain:
+        chosen = {"orders": orders, "metric": metric, "layouts": layouts, "replications": replications}
+        _explain(run_folder, chosen | {"workers": workers, "rng": seed}, figure, as_json, quiet)
+        return
     results = Results.load(run_folder)
     if as_json:
-        print(json.dumps(_json_summary(results, run_folder), indent=1))
+        print(json.dumps(_json_summary(results, Path(run_folder)), indent=1))
         return
     from geoedge.report.run import print_run
 
-    print_run(results, run_folder)
+    print_run(results, Path(run_folder))
+
+
+def _explain(name: str, chosen: dict[str, Any], figure: Path | None, as_json: bool, quiet: bool) -> None:
+    from geoedge.compare import explain_gap
+
+    folder = Path(name)
+    scenario = _scenario(str(folder / "scenario.toml") if folder.is_dir() else name, None, {})
+    if figure is not None:
+        from geoedge.report.pictures import check_picture, save_figure
+
+        check_picture(figure)
+    with _progress(quiet or as_json) as report:
+        found = explain_gap(scenario, progress=report, **chosen)
+    if figure is not None:
+        save_figure(found.figure(), figure)
+    if as_json:
+        print(json.dumps(_plain(found.to_dict()), indent=1))
+        return
+    from geoedge.report.gap import print_gap
+
+    print_gap(found, figure)
 
 
 @city_app.command("info")
 def city_info(
     source: Annotated[str, typer.Argument(help="shipped city, map file or place name")],
+    buildings: Annotated[
+        Path | None, typer.Option(help="footprints instead of the map's own: .gpkg, .geojson or .shp")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a map holds, what was imputed and what was dropped."""
     from geoedge.city import load_city
     from geoedge.report.given import print_city
 
-    city = load_city(source)
+    city = load_city(source, buildings=buildings)
     if as_json:
         print(json.dumps(city.report, indent=1, default=str))
         return
@@ -227,6 +338,69 @@ def city_clip(
         raise GeoEdgeError(msg)
     counts = ", ".join(f"{count:,} {what}" for what, count in clip(source, box, output).items())
     print(f"{output}: {counts}")
+
+
+@app.command()
+def sites(
+    file: Annotated[
+        Path, typer.Argument(help="CSV, GeoJSON, GeoPackage, shapefile, .osm or .pbf, packed or not")
+    ],
+    city: Annotated[
+        str | None, typer.Option(help="shipped city, map file or place name; the sites' own hull by default")
+    ] = None,
+    buildings: Annotated[
+        Path | None, typer.Option(help="footprints instead of the map's own: .gpkg, .geojson or .shp")
+    ] = None,
+    operator: Annotated[
+        str | None, typer.Option(help="the only operator to keep, by name or as 208-01")
+    ] = None,
+    radio: Annotated[str | None, typer.Option(help="the only technologies to keep: LTE or LTE,NR")] = None,
+    merge: Annotated[float, typer.Option(min=0.0, help="sites of one operator this near are one [m]")] = 50.0,
+    columns: Annotated[
+        str | None, typer.Option(metavar="ROLE=COLUMN,…", help="for example lon=LONGITUDE,lat=LATITUDE")
+    ] = None,
+    crs: Annotated[str | None, typer.Option(help="CRS of a file that states none, such as EPSG:2154")] = None,
+    quarantine: Annotated[Path | None, typer.Option(help="CSV file for the rows that cannot be used")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="map page to write, .html")] = None,
+    seed: Annotated[int, typer.Option(help="seed of the Poisson layouts compared with")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a file of sites holds, what is wrong with it, and how far its sites are from Poisson."""
+    from geoedge.sites import survey_sites
+    from geoedge.sites.quarantine import keep_apart
+
+    if output is not None:
+        _check_page(output)
+    map_file = city if city is not None and Path(city).is_file() else None
+    read = {"the file of sites": file, "--city": map_file, "--buildings": buildings}
+    keep_apart(read, {"--quarantine": quarantine, "--output": output})
+    land = None
+    if city is None and buildings is not None:
+        msg = f"--buildings {str(buildings)!r}: footprints belong to a city; name it with --city"
+        raise GeoEdgeError(msg)
+    if city is not None:
+        from geoedge.city import load_city
+
+        land = load_city(city, buildings=buildings)
+    asked = {"operator": operator, "radio": radio, "columns": columns, "crs": crs, "quarantine": quarantine}
+    found = survey_sites(file, land, merge_distance_m=merge, rng=seed, **asked)  # type: ignore[arg-type]
+    if output is not None:
+        from geoedge.maps import sites_map
+
+        sites_map(found, land).save(output)
+    written = {key: str(path) for key, path in (("quarantine", quarantine), ("map", output)) if path}
+    if as_json:
+        print(json.dumps(_plain(found.to_dict()) | written, indent=1))
+        return
+    from geoedge.report.sites import print_sites
+
+    print_sites(found, written)
+
+
+def _check_page(output: Path) -> None:
+    if output.suffix.lower() not in (".html", ".htm"):
+        msg = f"--output {str(output)!r}: a map is a page; name a file that ends in .html"
+        raise GeoEdgeError(msg)
 
 
 def _scenario(name: str, settings: list[str] | None, changes: dict[str, Any]) -> Scenario:
@@ -299,7 +473,8 @@ def _progress(silent: bool) -> Iterator[Callable[[str, int, int], None]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), disable=silent) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=silent or not console.is_terminal) as progress:
         tasks: dict[str, Any] = {}
 
         def report(stage: str, done: int, total: int) -> None:

@@ -416,3 +416,7 @@ def test_theory_alone_loads_no_map_library(words) -> None:
     heavy = {"osmnx", "mesa", "folium", "geopandas", "pandas", "pyarrow", "shapely", "networkx", "rasterio"}
     done = alone([words[0], "paper", *words[1:]], f"sys.exit(str(sorted({heavy!r} & set(sys.modules))))")
     assert done.stderr == "[]\n"
+
+
+def test_an_error_amid_progress_is_one_line_too(capsys, monkeypatch) -> None:
+    assert "has no [city]" in refused(capsys, monkeypatch, "compare", "paper", "--explain")

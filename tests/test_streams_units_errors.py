@@ -74,7 +74,6 @@ def test_a_generator_stays_itself_and_a_seed_repeats():
     assert generator(5).random() == generator(5).random()
 
 
-
 @pytest.mark.parametrize("name", errors.__all__)
 def test_every_error_is_a_geoedge_error_and_a_value_error(name):
     kind = getattr(errors, name)

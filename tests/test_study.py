@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import shapely
 
 import geoedge as ge
 from geoedge.answers import WindowedAnswer
-from geoedge.errors import ScenarioError
+from geoedge.errors import GeoEdgeError, ScenarioError
 from geoedge.scenario import load_scenario
 from geoedge.study import (
     Study,
@@ -155,3 +156,43 @@ def test_sites_and_profiles_may_follow_the_demand_of_the_window(small_study: Stu
     repelled = small_study.scenario.override({"sites.placement": "repelled"})
     placed = prepare(repelled, city=small_study.city, layout=bare).layout
     assert placed.report["profiles_placed"] is True
+
+
+CORE = {"sites.source": "hard_core", "sites.density_per_km2": 6.0, "sites.process.radius_m": 200.0}
+
+
+def least_spacing(xy: np.ndarray, period: tuple[float, float] | None = None) -> float:
+    off = np.abs(xy[:, None] - xy[None])
+    if period is not None:
+        off = np.minimum(off, np.array(period) - off)
+    return float((np.hypot(off[..., 0], off[..., 1]) + np.where(np.eye(len(xy)), np.inf, 0.0)).min())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_hard_cores_reach_across_the_edge(small_study: Study, seed: int) -> None:
+    city = replace(small_study.city, boundary=small_study.city.boundary.convex_hull)
+    scenario = small_study.scenario.override(CORE | {"seed": seed, "sites.placement": "fixed"})
+    study = prepare(scenario.override({"field.edge": "buffer", "field.edge_buffer_m": 600.0}), city=city)
+    assert study.ring is not None
+    assert shapely.contains_xy(city.boundary, study.layout.xy).all()
+    assert not shapely.contains_xy(city.boundary, study.ring.xy).any()
+    assert least_spacing(np.concatenate((study.layout.xy, study.ring.xy))) >= 200.0
+    share = study.workload.placement_probability
+    held = np.bincount(study.layout.profile, minlength=len(share)) / len(study.layout)
+    assert np.abs(held - share).max() < 1.0 / len(study.layout)  # the city alone has the mix it was promised
+    wide = replace(city, boundary=shapely.box(*city.boundary.bounds))
+    joined = prepare(scenario.override({"field.edge": "torus"}), city=wide)
+    west, south, east, north = wide.boundary.bounds
+    assert joined.layout.period_m is None
+    assert shapely.intersects_xy(wide.boundary, joined.layout.xy).all()
+    assert least_spacing(joined.layout.xy, (east - west, north - south)) >= 200.0 - 1e-6
+    with pytest.raises(GeoEdgeError, match="only the sides of a rectangle can be joined"):
+        prepare(scenario.override({"field.edge": "torus"}), city=city)
+
+
+def test_sites_that_know_nothing_of_each_other_are_the_same_inside_a_ring(small_study: Study) -> None:
+    scenario = small_study.scenario.override({"sites.source": "binomial", "sites.density_per_km2": 6.0})
+    cut = prepare(scenario, city=small_study.city)
+    ringed = prepare(scenario.override({"field.edge": "buffer"}), city=small_study.city)
+    np.testing.assert_array_equal(cut.layout.xy, ringed.layout.xy)
+    np.testing.assert_array_equal(cut.layout.profile, ringed.layout.profile)

@@ -39,6 +39,7 @@ _COMPILER = (
     "cache.py",
     "city.py",
     "compiler.py",
+    "footprints.py",
     "osm.py",
     "places.py",
     "read.py",

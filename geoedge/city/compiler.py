@@ -44,12 +44,15 @@ class SourceFacts:
         Where the map came from and what was changed, to show with anything made from it.
     enrichment_checksum
         sha256 of the newer map, if there is one.
+    buildings_checksum
+        sha256 of the file of buildings, if they have one of their own.
     """
 
     name: str
     checksum: str
     origin: str
     enrichment_checksum: str | None = None
+    buildings_checksum: str | None = None
 
 
 def compile_city(
@@ -119,6 +122,8 @@ def compile_city(
             "origin": facts.origin,
             "enrichment_checksum": facts.enrichment_checksum,
             "enrichment_date": enrichment.extract_date if enrichment else None,
+            "buildings_checksum": facts.buildings_checksum,
+            "buildings_file": data.buildings_file,
         },
     )
 

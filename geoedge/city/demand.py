@@ -17,10 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
+    from shapely import MultiPolygon, Polygon
 
     from geoedge.city.trips import MobilityModel
 
-__all__ = ["Demand", "RequestRates", "demand_of", "expected_demand", "uniform_torus_demand"]
+__all__ = [
+    "Demand",
+    "RequestRates",
+    "demand_of",
+    "expected_demand",
+    "uniform_demand",
+    "uniform_torus_demand",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +220,43 @@ def demand_of(presence: Presence, rates: RequestRates, *, users: float, cell_m: 
         used = rate.sum(axis=1) > 0.0
         found.append(Demand(xy[used], rate[used], cell_m))
     return found
+
+
+def uniform_demand(land: Polygon | MultiPolygon, rate: ArrayLike, cell_m: float) -> Demand:
+    """Return demand that is spread evenly over land, as square cells.
+
+    A cell counts if its centre is on the land, and all that count ask alike; so the total is exact and the edge is
+    followed to about a cell.
+
+    Parameters
+    ----------
+    land
+        Where requests come from [m].
+    rate
+        Requests of each type from everywhere [1/s], shape (Q,).
+    cell_m
+        Side of a cell [m]; cells stand at its multiples.
+
+    Raises
+    ------
+    GeoEdgeError
+        If `cell_m` is not positive, or so large that no cell has its centre on the land.
+    """
+    import shapely
+
+    if not 0.0 < cell_m < np.inf:
+        msg = f"`cell_m` = {cell_m}: must be a positive number of metres"
+        raise GeoEdgeError(msg)
+    left, bottom, right, top = (round(side / cell_m) for side in land.bounds)
+    columns, rows = np.arange(left - 1, right + 1), np.arange(bottom - 1, top + 1)
+    xy = (np.stack(np.meshgrid(columns, rows), axis=-1).reshape(-1, 2) + 0.5) * cell_m
+    shapely.prepare(land)
+    xy = xy[shapely.contains_xy(land, xy[:, 0], xy[:, 1])]
+    if not len(xy):
+        msg = f"`cell_m` = {cell_m:g}: no cell has its centre on the land of {land.area / KM**2:.3g} km²; make it smaller"
+        raise GeoEdgeError(msg)
+    total = np.asarray(rate, dtype=np.float64).reshape(-1)
+    return Demand(xy, np.tile(total / len(xy), (len(xy), 1)), cell_m)
 
 
 def uniform_torus_demand(

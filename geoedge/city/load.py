@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from geoedge.city.cache import cache_folder, cache_key, file_checksum, load_cached, place_key, save_cached
 from geoedge.city.clipping import check_bbox
 from geoedge.city.download import Endpoints, Visit, answers_facts, answers_folder
+from geoedge.city.footprints import check_footprints, footprints_checksum, take_footprints
 from geoedge.city.read import SUFFIXES, check_file, read_map
 from geoedge.errors import CityError
 from geoedge.shipped import data_path
@@ -35,6 +36,7 @@ def load_city(
     bbox: Any = None,
     boundary_buffer_m: float | None = None,
     enrichment: str | Path | None = None,
+    buildings: str | Path | None = None,
     time_limit_s: float = 60.0,
     cache: bool = True,
     overpass_url: str | None = None,
@@ -58,6 +60,9 @@ def load_city(
         Distance from streets and buildings within which people are [m]; by default 100.
     enrichment
         A newer file of the same place, for storeys, uses and places.
+    buildings
+        A GeoPackage, GeoJSON or Shapefile of footprints that take the place of the map's own buildings; columns such
+        as ``building``, ``levels`` and ``height`` are used.
     time_limit_s
         Longest time for a download [s].
     cache
@@ -78,12 +83,14 @@ def load_city(
         bbox = getattr(source, "bbox", None) if bbox is None else bbox
         buffer = getattr(source, "boundary_buffer_m", None)
         boundary_buffer_m = buffer if boundary_buffer_m is None else boundary_buffer_m
+        buildings = getattr(source, "buildings", None) if buildings is None else buildings
         source = source.source
     loading = _Loading(
         None if bbox is None else check_bbox(bbox),
         _check_buffer(100.0 if boundary_buffer_m is None else float(boundary_buffer_m)),
         cache,
         progress or (lambda _: None),
+        None if buildings is None else _footprint_file(buildings),
     )
     text, shipped = str(source).strip(), shipped_cities()
     newer = Path(enrichment) if enrichment else None
@@ -110,6 +117,12 @@ def _check_buffer(buffer_m: float) -> float:
     return buffer_m
 
 
+def _footprint_file(buildings: str | Path) -> Path:
+    path = Path(buildings).expanduser()
+    check_footprints(path)
+    return path
+
+
 @dataclass(frozen=True)
 class _Loading:
     """How to load a city."""
@@ -118,6 +131,7 @@ class _Loading:
     buffer_m: float
     cache: bool
     progress: Callable[[str], None]
+    buildings: Path | None = None
 
     def from_file(self, name: str, path: Path, enrichment: Path | None, origin: str) -> City:
         """Return the city of a file, from the cache if it is there."""
@@ -126,8 +140,9 @@ class _Loading:
         facts = {
             "name": name,
             "checksum": file_checksum(path),
-            "origin": origin,
+            "origin": self._origin(origin),
             "enrichment_checksum": file_checksum(enrichment) if enrichment else None,
+            **self._buildings_facts(),
         }
 
         def make() -> City:
@@ -150,9 +165,18 @@ class _Loading:
                 data = download_map(place, self.bbox, endpoints, visit, folder)
                 checksum, data.extract_date = answers_facts(folder)
                 origin = f"OpenStreetMap through its map services, {place}; missing storeys imputed"
-                return self._compile(data, {"name": place, "checksum": checksum, "origin": origin})
+                facts = {"name": place, "checksum": checksum, "origin": self._origin(origin)}
+                return self._compile(data, facts | self._buildings_facts())
 
-        return self._cached({**asked, "boundary_buffer_m": self.buffer_m}, make, visit.notes)
+        facts = {**asked, "boundary_buffer_m": self.buffer_m, **self._buildings_facts()}
+        return self._cached(facts, make, visit.notes)
+
+    def _buildings_facts(self) -> dict[str, str]:
+        """Return the checksum of a file of buildings, if there is one."""
+        return {"buildings_checksum": footprints_checksum(self.buildings)} if self.buildings else {}
+
+    def _origin(self, map_origin: str) -> str:
+        return f"{map_origin}; buildings of {self.buildings.name}" if self.buildings else map_origin
 
     def _cached(self, facts: dict[str, Any], make: Callable[[], City], notes: list[str]) -> City:
         """Return the city of these facts, made where it is not there yet; troubles with the cache go in its report."""
@@ -171,6 +195,9 @@ class _Loading:
     def _compile(self, data: MapData, facts: dict[str, Any], newer: MapData | None = None) -> City:
         from geoedge.city.compiler import SourceFacts, compile_city
 
+        if self.buildings:
+            self.progress(f"reading {self.buildings.name}")
+            take_footprints(data, self.buildings, self.bbox or data.bbox)
         return compile_city(
             data,
             SourceFacts(**facts),

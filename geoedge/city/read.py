@@ -72,6 +72,8 @@ class MapData:
         Lines with the land on their left, shape (n, 2) each.
     references_dropped, ways_dropped, relations_dropped
         References to absent nodes, ways left with fewer than two nodes, buildings of several outlines with a gap.
+    buildings_file
+        What was taken and dropped of a file of buildings of their own, or None where the map's own are used.
     bbox
         The area that the source claims to cover, or None.
     extract_date
@@ -87,6 +89,7 @@ class MapData:
     references_dropped: int = 0
     ways_dropped: int = 0
     relations_dropped: int = 0
+    buildings_file: dict[str, Any] | None = None
     bbox: Bbox | None = None
     extract_date: str = "unknown"
 

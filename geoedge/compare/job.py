@@ -86,8 +86,9 @@ def run(
         The first replication of the scenario as it is, with the tables ``answers``, ``policies``, ``ensemble``,
         ``cells`` and, if it has a controller, ``control`` and ``control_epochs``.
     """
-    from geoedge.study import field_answers, prepare, theory_answers
+    from geoedge.study import field_answers, prepare, refuse_streets, theory_answers
 
+    refuse_streets(scenario, "a run")
     tell = progress or (lambda *_: None)
     tell("city, sites, demand", 0, 1)
     if study is None:

@@ -44,6 +44,10 @@ class _Entries:
 class FieldAnswer:
     """Association on a map, with every site's own queue.
 
+    Where a ring around the city takes part, its sites are the last ones. They load and are loaded as the others are, and
+    values by site include them; shares and means over requests are about the city's requests, whoever serves them, and
+    `stable`, `unstable_sites` and `mean_utilization` about the city's own sites.
+
     Parameters
     ----------
     problem
@@ -80,7 +84,7 @@ class FieldAnswer:
         unstable = f", {len(self.unstable_sites)} sites beyond capacity" if not self.stable else ""
         return (
             f"FieldAnswer({self.policy}, {self.problem.n_sites} sites, mean utilisation "
-            f"{self.utilization.mean():.2f}, residual {self.residual:.0e}{unstable})"
+            f"{self.utilization[self._own].mean():.2f}, residual {self.residual:.0e}{unstable})"
         )
 
     # ------------------------------------------------------------------ who serves what
@@ -119,15 +123,33 @@ class FieldAnswer:
         return rate
 
     @cached_property
+    def _counted(self) -> Floats:
+        """Requests of every entry that count in averages [1/s]."""
+        counted = self.problem.counted
+        return self._rate if counted is None else np.where(counted[self.entries.place], self._rate, 0.0)
+
+    def _by_site(self, by_entry: Floats) -> Floats:
+        """Return the sums of entries by site and type, shape (n, Q)."""
+        shape = self.problem.n_sites, self.problem.n_types
+        index = self.entries.site * shape[1] + self.entries.type
+        return np.asarray(np.bincount(index, by_entry, shape[0] * shape[1]).reshape(shape), dtype=np.float64)
+
+    @cached_property
     def site_rate(self) -> Floats:
         """Requests that every site serves, by type [1/s], shape (n, Q)."""
-        entries, shape = self.entries, (self.problem.n_sites, self.problem.n_types)
-        index = entries.site * shape[1] + entries.type
-        return np.asarray(
-            np.bincount(index, self._rate, shape[0] * shape[1]).reshape(shape), dtype=np.float64
-        )
+        return self._by_site(self._rate)
+
+    @cached_property
+    def _counted_site_rate(self) -> Floats:
+        """Requests that count in averages, by site and type [1/s], shape (n, Q)."""
+        return self.site_rate if self.problem.counted is None else self._by_site(self._counted)
 
     # ------------------------------------------------------------------ sites
+
+    @property
+    def _own(self) -> slice:
+        """The city's own sites."""
+        return slice(self.problem.own_sites)
 
     @property
     def site_arrival_rate(self) -> Floats:
@@ -159,9 +181,9 @@ class FieldAnswer:
 
     @property
     def mean_utilization(self) -> float:
-        """Busy servers over servers, all sites together; beyond capacity all of a site's servers are busy."""
-        servers = self.problem.servers
-        return float(np.minimum(self.utilization, 1.0) @ servers / servers.sum())
+        """Busy servers over servers, all own sites together; beyond capacity all of a site's servers are busy."""
+        servers = self.problem.servers[self._own]
+        return float(np.minimum(self.utilization[self._own], 1.0) @ servers / servers.sum())
 
     @cached_property
     def site_queue(self) -> WaitModel:
@@ -190,17 +212,17 @@ class FieldAnswer:
 
     @property
     def unstable_sites(self) -> Ints:
-        """Sites whose utilisation is 1 or more."""
-        return np.flatnonzero(self.utilization >= 1.0)
+        """Own sites whose utilisation is 1 or more."""
+        return np.flatnonzero(self.utilization[self._own] >= 1.0)
 
     @property
     def stable(self) -> bool:
-        """Whether every site is within capacity."""
+        """Whether every own site is within capacity."""
         return self.unstable_sites.size == 0
 
     @property
     def unstable_share(self) -> float:
-        """Share of requests that go to sites beyond capacity; they are misses."""
+        """Share of requests that go to sites beyond capacity, of a ring as well; they are misses."""
         return self._mean(self._at_sites(self.utilization >= 1.0))
 
     @cached_property
@@ -216,9 +238,9 @@ class FieldAnswer:
         return np.asarray(values, dtype=np.float64)[self.entries.site]
 
     def _mean(self, by_entry: Floats) -> float:
-        """Return the mean over requests; NaN if there are none."""
-        total = self._rate.sum()
-        return float((self._rate * by_entry).sum() / total) if total > 0 else float("nan")
+        """Return the mean over requests that count; NaN if there are none."""
+        total = self._counted.sum()
+        return float((self._counted * by_entry).sum() / total) if total > 0 else float("nan")
 
     @cached_property
     def _before_queue(self) -> Floats:
@@ -334,13 +356,11 @@ class FieldAnswer:
 
     def parts(self) -> dict[str, float]:
         """Mean radio, wait and prefill of a request [s]; together the mean time to first token."""
-        entries = self.entries
-        wait = np.where(self.site_arrival_rate > 0, self.mean_wait, 0.0)
+        entries, served = self.entries, self._counted_site_rate.sum(axis=1)
+        wait = np.where(served > 0, self.mean_wait, 0.0)
         return {
             "radio": self._mean(entries.radio),
-            "wait": float(self.site_arrival_rate @ wait / self._rate.sum())
-            if self._rate.sum() > 0
-            else float("nan"),
+            "wait": float(served @ wait / served.sum()) if served.sum() > 0 else float("nan"),
             "prefill": self._mean(self._prefill[entries.site, entries.type]),
         }
 
@@ -356,8 +376,8 @@ class FieldAnswer:
         """A_{s,q}, share of type-q requests that each profile serves, Eq. (25), shape (S, Q); NaN for absent types."""
         problem = self.problem
         served = np.zeros(problem.prefill_time.shape)
-        np.add.at(served, problem.profile, self.site_rate)
-        total = self.site_rate.sum(axis=0)
+        np.add.at(served, problem.profile, self._counted_site_rate)
+        total = served.sum(axis=0)
         association: Floats = np.where(total > 0, served / np.where(total > 0, total, 1.0), np.nan)
         return association
 
@@ -365,7 +385,7 @@ class FieldAnswer:
     def profile_share(self) -> Floats:
         """Share of all requests that each profile serves, shape (S,)."""
         served = np.bincount(
-            self.problem.profile, self.site_arrival_rate, minlength=len(self.problem.concurrency)
+            self.problem.profile, self._counted_site_rate.sum(axis=1), minlength=len(self.problem.concurrency)
         )
         return served / served.sum() if served.sum() > 0 else np.full(len(served), np.nan)
 
@@ -390,8 +410,9 @@ class FieldAnswer:
         else:
             msg = f'`by` must be "tokens" or "prefill_time", not {by!r}'
             raise GeoEdgeError(msg)
-        work = float(self.site_rate.sum(axis=0) @ full)
-        return float((self.site_rate * saved[problem.profile]).sum()) / work if work > 0 else float("nan")
+        rate = self._counted_site_rate
+        work = float(rate.sum(axis=0) @ full)
+        return float((rate * saved[problem.profile]).sum()) / work if work > 0 else float("nan")
 
     @property
     def mean_serving_distance(self) -> float:
@@ -400,9 +421,5 @@ class FieldAnswer:
 
     @cached_property
     def serving_distance(self) -> Floats:
-        """Distance of every entry [km]."""
-        geometry = self.problem.geometry
-        gap = np.abs(geometry.point_xy[self.entries.place] - geometry.site_xy[self.entries.site])
-        gap = np.minimum(gap, np.asarray(geometry.period) - gap)
-        distance: Floats = np.hypot(gap[:, 0], gap[:, 1])
-        return distance
+        """Distance of every entry, along the streets where radio follows them [km]."""
+        return self.problem.geometry.way_km(self.entries.place, self.entries.site)

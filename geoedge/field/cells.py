@@ -1,165 +1,73 @@
 """Compiled kernels of the field: who serves each place, and what that asks of every site.
 
-A place is a cell of demand or a weighted point. It gives its requests to the sites whose cost, Eq. (22),
-lies within the place's tie span of the least, in shares that fall from equal at a tie to none at the span:
-``share ∝ (1 − excess/span)²``. For a cell the span is the change of the radio delay across it, so the shares
-are close to the parts of the cell on either side of a boundary; and loads are smooth in the waits.
+A place is a cell of demand or a weighted point. Its requests of a type go to the sites in the shares P that make
+``Σ P c + span/2 · Σ P²`` least, c being the costs of Eq. (22): all to the cheapest site where it leads by its tie
+span, half and half at a tie, and in between in straight proportion. For a cell the span is the change of the radio
+delay across it, so that shares are the parts of the cell on either side of a boundary; a lump of demand, more than
+its nearest site can bear, is split between sites whose costs differ by no more than its span. Loads are then
+continuous in the waits, and where service does not depend on type, or site, they are the gradient of a concave
+function of them.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
-from geoedge.compiled import kernel
-from geoedge.serving.candidates import delay_power
+from geoedge.compiled import inlined, kernel
+from geoedge.field.blocks import Blocks, Scratch, block_candidates, scratch_for, tile_candidates
 
-__all__ = ["Blocks", "fill_blocks", "loads", "shares"]
+__all__ = ["loads", "nearest_delay", "owners", "shares"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-PADDING = 1e-9
-"""Share by which bounds are loosened, far above rounding and far below any cost."""
 
-
-class Blocks(NamedTuple):
-    """Places gathered into small blocks, each with its nearest sites; what the kernels run over."""
-
-    start: Ints
-    """Block b holds the places ``order[start[b] : start[b + 1]]``, shape (B + 1,)."""
-    order: Ints
-    """Places by block, shape (n_points,)."""
-    site: Ints
-    """A block's nearest sites, shape (B, kept)."""
-    low: Floats
-    """Least radio delay from a block to a site of its list [s], ascending, shape (B, kept)."""
-    high: Floats
-    """Greatest radio delay from a block to a site of its list [s], shape (B, kept)."""
-    radio: Floats
-    """Radio delay of the k-th place in `order` to the sites of its block's list [s], shape (n_points, kept)."""
-    point_xy: Floats
-    site_xy: Floats
-    coefficient: float
-    exponent: float
-    period_x: float
-    period_y: float
-
-
-@kernel
-def _radio(point: Floats, site: Floats, blocks: Blocks) -> float:
-    dx = abs(point[0] - site[0])
-    dy = abs(point[1] - site[1])
-    dx = min(dx, blocks.period_x - dx)
-    dy = min(dy, blocks.period_y - dy)
-    return blocks.coefficient * delay_power(dx * dx + dy * dy, blocks.exponent)
-
-
-@kernel
-def fill_blocks(blocks: Blocks) -> Floats:
-    """Fill in the lists of all blocks; return every place's radio delay to its nearest listed site [s]."""
-    n, kept = blocks.site_xy.shape[0], blocks.site.shape[1]
-    nearest = np.empty(blocks.order.size)
-    low, high = np.empty(n), np.empty(n)
-    for b in range(blocks.start.size - 1):
-        members = blocks.order[blocks.start[b] : blocks.start[b + 1]]
-        left, right = blocks.point_xy[members, 0].min(), blocks.point_xy[members, 0].max()
-        bottom, top = blocks.point_xy[members, 1].min(), blocks.point_xy[members, 1].max()
-        for i in range(n):
-            dx = abs(blocks.site_xy[i, 0] - 0.5 * (left + right))
-            dy = abs(blocks.site_xy[i, 1] - 0.5 * (bottom + top))
-            dx, dy = min(dx, blocks.period_x - dx), min(dy, blocks.period_y - dy)
-            half_x, half_y = 0.5 * (right - left), 0.5 * (top - bottom)
-            near_x, near_y = max(dx - half_x, 0.0), max(dy - half_y, 0.0)
-            far_x, far_y = min(dx + half_x, 0.5 * blocks.period_x), min(dy + half_y, 0.5 * blocks.period_y)
-            low[i] = (1.0 - PADDING) * delay_power(near_x * near_x + near_y * near_y, blocks.exponent)
-            high[i] = (1.0 + PADDING) * delay_power(far_x * far_x + far_y * far_y, blocks.exponent)
-        by_low = np.argsort(low)
-        for k in range(kept):
-            i = by_low[k]
-            blocks.site[b, k] = i
-            blocks.low[b, k], blocks.high[b, k] = blocks.coefficient * low[i], blocks.coefficient * high[i]
-            for p in range(blocks.start[b], blocks.start[b + 1]):
-                blocks.radio[p, k] = _radio(blocks.point_xy[blocks.order[p]], blocks.site_xy[i], blocks)
-        for p in range(blocks.start[b], blocks.start[b + 1]):
-            nearest[blocks.order[p]] = blocks.radio[p].min()
-    return nearest
-
-
-@kernel
-def _candidates(
-    b: int, q: int, blocks: Blocks, offset: Floats, least_offset: float, span: float, found: Ints
-) -> int:
-    """Write which sites of a block's list can matter in it, by position; return how many, −1 if others might."""
-    n, kept = offset.shape[0], blocks.site.shape[1]
-    ceiling, looked = np.inf, 0
-    while looked < kept and blocks.low[b, looked] + least_offset <= ceiling + span:
-        ceiling = min(ceiling, blocks.high[b, looked] + offset[blocks.site[b, looked], q])
-        looked += 1
-    if looked == kept and kept < n:
-        return -1
-    count = 0
-    for k in range(looked):
-        if blocks.low[b, k] + offset[blocks.site[b, k], q] <= ceiling + span:
-            found[count] = k
-            count += 1
-    return count
-
-
-@kernel
-def _only(
-    p: int, b: int, q: int, blocks: Blocks, offset: Floats, span: float, found: Ints, n_found: int
-) -> int:
-    """Return the site that a place gives all its requests to, −1 if it shares them."""
-    best, second, winner = np.inf, np.inf, -1
+@inlined
+def _cheapest(m: int, n_found: int, scratch: Scratch) -> tuple[int, float, float]:
+    """Return the position of the cheapest site for a block's m-th place, its cost, and the second least [s]."""
+    best, second, winner = np.inf, np.inf, 0
     for k in range(n_found):
-        i = blocks.site[b, found[k]]
-        cost = blocks.radio[p, found[k]] + offset[i, q]
-        if cost < best:
-            second, best, winner = best, cost, i
+        cost = scratch.radio[m, scratch.place[k]] + scratch.offset[k]
+        if cost < best or (cost == best and scratch.found[k] < scratch.found[winner]):
+            second, best, winner = best, cost, k
         elif cost < second:
             second = cost
-    return winner if second - best >= span and second > best else -1
+    return winner, best, second
 
 
 @kernel
-def _ties(
-    p: int,
-    b: int,
-    q: int,
-    blocks: Blocks,
-    offset: Floats,
-    span: float,
-    found: Ints,
+def _shared(
+    m: int,
     n_found: int,
-    site: Ints,
-    excess: Floats,
-    delay: Floats,
+    best: float,
+    span: float,
+    scratch: Scratch,
+    member: Ints,
+    share: Floats,
 ) -> int:
-    """Write the sites within a span of a place's least cost, the cheapest first; return how many they are."""
-    total = offset.shape[0] if n_found < 0 else n_found
-    best, winner = np.inf, -1
-    for k in range(total):
-        if n_found < 0:
-            i, r = k, _radio(blocks.point_xy[blocks.order[p]], blocks.site_xy[k], blocks)
-        else:
-            i, r = blocks.site[b, found[k]], blocks.radio[p, found[k]]
-        site[k], delay[k] = i, r
-        excess[k] = r + offset[i, q]
-        if excess[k] < best or (excess[k] == best and i < site[winner]):
-            best, winner = excess[k], k
-    site[0], site[winner] = site[winner], site[0]
-    delay[0], delay[winner] = delay[winner], delay[0]
-    excess[winner], excess[0] = excess[0], 0.0
-    count = 1
-    for k in range(1, total):
-        over = excess[k] - best
-        if over < span:
-            site[count], delay[count], excess[count] = site[k], delay[k], over
+    """Write which sites, by position, share a place's requests and in what shares; return how many they are.
+
+    Sites join in order of cost, as long as their share is positive.
+    """
+    count = 0
+    for k in range(n_found):
+        excess = scratch.radio[m, scratch.place[k]] + scratch.offset[k] - best
+        if excess < span:
+            j = count
+            while j > 0 and share[j - 1] > excess:
+                member[j], share[j] = member[j - 1], share[j - 1]
+                j -= 1
+            member[j], share[j] = k, excess
             count += 1
-    return count
+    total, joined = 0.0, 0
+    while joined < count and share[joined] * joined < span + total:
+        total += share[joined]
+        joined += 1
+    level = (span + total) / joined
+    for j in range(joined):
+        share[j] = (level - share[j]) / span
+    return joined
 
 
 @kernel
@@ -172,7 +80,7 @@ def loads(
     group: Ints,
     n_groups: int,
     slopes: bool,
-) -> tuple[Floats, Floats, Floats]:
+) -> tuple[Floats, Ints, Floats, Floats]:
     """Return the rate of each site and type, and how each group's rate and work change with every group's wait.
 
     Parameters
@@ -194,93 +102,155 @@ def loads(
 
     Returns
     -------
-    site_rate, rate_slope, work_slope
-        [1/s], shape (n, Q); [1/s²], shape (G, G); [1/s], shape (G, G).
+    site_rate, pair, rate_slope, work_slope
+        [1/s], shape (n, Q); then the derivatives that are not zero: ``G · changed group + group whose wait
+        changes``, that of the rate [1/s²] and that of the work [1/s], each of shape (pairs,).
     """
     n, n_types = offset.shape
-    size = n_groups if slopes else 0
+    by_type = np.ascontiguousarray(offset.T)
     site_rate = np.zeros((n, n_types))
-    rate_slope, work_slope = np.zeros((size, size)), np.zeros((size, size))
-    site, excess, delay = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
-    found = np.empty(n, dtype=np.int64)
-    weight, fall, least_offset = np.empty(n), np.empty(n), _least(offset)
-    for b in range(blocks.start.size - 1):
-        widest = _widest(b, blocks, span)
-        for q in range(n_types):
-            n_found = _candidates(b, q, blocks, offset, least_offset[q], widest, found)
-            for p in range(blocks.start[b], blocks.start[b + 1]):
-                x = blocks.order[p]
-                if rate[x, q] == 0.0:
-                    continue
-                if n_found > 0:
-                    single = _only(p, b, q, blocks, offset, span[x], found, n_found)
-                    if single >= 0:
-                        site_rate[single, q] += rate[x, q]
+    scratch = scratch_for(blocks, n_types)
+    member, share = np.empty(n, dtype=np.int64), np.empty(n)
+    pair, rate_slope, work_slope = np.full(16, -1), np.zeros(16), np.zeros(16)
+    filled = 0
+    for t in range(blocks.tile.size - 1):
+        tile_candidates(t, blocks, by_type, span, scratch)
+        for b in range(blocks.tile[t], blocks.tile[t + 1]):
+            used = 0
+            for q in range(n_types):
+                n_found, used = block_candidates(b, q, blocks, by_type, span, scratch, used)
+                for m in range(blocks.start[b + 1] - blocks.start[b]):
+                    x = blocks.order[blocks.start[b] + m]
+                    if rate[x, q] == 0.0:
                         continue
-                count = _ties(p, b, q, blocks, offset, span[x], found, n_found, site, excess, delay)
-                total = _weights(count, excess, span[x], weight, fall)
-                for k in range(count):
-                    site_rate[site[k], q] += weight[k] / total * rate[x, q]
-                if slopes:
-                    scale = rate[x, q] / (span[x] * total)
-                    _add_slopes(
-                        count, q, site, weight, fall, total, scale, occupancy, group, rate_slope, work_slope
-                    )
-    return site_rate, rate_slope, work_slope
+                    winner, best, second = _cheapest(m, n_found, scratch)
+                    if second - best >= span[x]:
+                        site_rate[scratch.found[winner], q] += rate[x, q]
+                        continue
+                    count = _shared(m, n_found, best, span[x], scratch, member, share)
+                    for k in range(count):
+                        site_rate[scratch.found[member[k]], q] += share[k] * rate[x, q]
+                    if slopes and count > 1:
+                        if 2 * (filled + count * count) > pair.size:
+                            pair, rate_slope, work_slope = _grown(
+                                pair, rate_slope, work_slope, 4 * (filled + count * count)
+                            )
+                        filled += _add_slopes(
+                            count,
+                            q,
+                            rate[x, q] / span[x],
+                            member,
+                            scratch.found,
+                            occupancy,
+                            group,
+                            n_groups,
+                            pair,
+                            rate_slope,
+                            work_slope,
+                        )
+    kept = pair >= 0
+    return site_rate, pair[kept], rate_slope[kept], work_slope[kept]
+
+
+@inlined
+def _slot_of(key: int, pair: Ints) -> int:
+    """Return where a key stands, or would stand, in an open table whose size is a power of two."""
+    mask = pair.size - 1
+    place = (key * 0x9E3779B1 >> 7) & mask
+    while pair[place] != key and pair[place] >= 0:
+        place = (place + 1) & mask
+    return place
 
 
 @kernel
-def _least(offset: Floats) -> Floats:
-    least = np.empty(offset.shape[1])
-    for q in range(offset.shape[1]):
-        least[q] = offset[:, q].min()
-    return least
-
-
-@kernel
-def _widest(b: int, blocks: Blocks, span: Floats) -> float:
-    widest = 0.0
-    for p in range(blocks.start[b], blocks.start[b + 1]):
-        widest = max(widest, span[blocks.order[p]])
-    return widest
-
-
-@kernel
-def _weights(count: int, excess: Floats, span: float, weight: Floats, fall: Floats) -> float:
-    """Write unnormalised shares and how fast they fall per span of excess; return the sum of the shares."""
-    total = 1.0
-    weight[0], fall[0] = 1.0, 0.0
-    for k in range(1, count):
-        root = 1.0 - excess[k] / span
-        weight[k], fall[k] = root * root, 2.0 * root
-        total += weight[k]
-    return total
+def _grown(pair: Ints, rate_slope: Floats, work_slope: Floats, least: int) -> tuple[Ints, Floats, Floats]:
+    """Return a larger table of derivatives with the same content."""
+    size = pair.size
+    while size < least:
+        size *= 2
+    wider, rates, work = np.full(size, -1), np.zeros(size), np.zeros(size)
+    for k in range(pair.size):
+        if pair[k] >= 0:
+            place = _slot_of(pair[k], wider)
+            wider[place], rates[place], work[place] = pair[k], rate_slope[k], work_slope[k]
+    return wider, rates, work
 
 
 @kernel
 def _add_slopes(
     count: int,
     q: int,
-    site: Ints,
-    weight: Floats,
-    fall: Floats,
-    total: float,
     scale: float,
+    member: Ints,
+    found: Ints,
     occupancy: Floats,
     group: Ints,
+    n_groups: int,
+    pair: Ints,
     rate_slope: Floats,
     work_slope: Floats,
-) -> None:
-    """Add what a shared place contributes to the derivatives of rates and work by the waits."""
-    falls = fall[:count].sum()
+) -> int:
+    """Add what a shared place contributes to the derivatives of rates and work; return how many pairs are new."""
+    added = 0
     for k in range(count):
-        i, part = site[k], weight[k] / total
-        for m in range(count):
-            slope = part * fall[m] if m > 0 else fall[k] - part * falls
-            if m == k and m > 0:
-                slope -= fall[k]
-            rate_slope[group[i], group[site[m]]] += scale * slope
-            work_slope[group[i], group[site[m]]] += scale * slope * occupancy[i, q]
+        i = found[member[k]]
+        for j in range(count):
+            slope = scale * (1.0 / count - (1.0 if j == k else 0.0))
+            key = group[i] * n_groups + group[found[member[j]]]
+            place = _slot_of(key, pair)
+            if pair[place] < 0:
+                pair[place] = key
+                added += 1
+            rate_slope[place] += slope
+            work_slope[place] += slope * occupancy[i, q]
+    return added
+
+
+@kernel
+def owners(blocks: Blocks, offset: Floats) -> Ints:
+    """Return the site of least cost for every place and type, Eq. (22), the lowest index at a tie.
+
+    Parameters
+    ----------
+    blocks
+        Places and sites.
+    offset
+        Cost beyond the radio delay by site and type [s], shape (n, Q).
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (n_points, Q).
+    """
+    by_type, no_span = np.ascontiguousarray(offset.T), np.zeros(blocks.order.size)
+    n_types = offset.shape[1]
+    owner = np.empty((blocks.order.size, n_types), dtype=np.int64)
+    scratch = scratch_for(blocks, n_types)
+    for t in range(blocks.tile.size - 1):
+        tile_candidates(t, blocks, by_type, no_span, scratch)
+        for b in range(blocks.tile[t], blocks.tile[t + 1]):
+            used = 0
+            for q in range(n_types):
+                n_found, used = block_candidates(b, q, blocks, by_type, no_span, scratch, used)
+                for m in range(blocks.start[b + 1] - blocks.start[b]):
+                    winner, _, _ = _cheapest(m, n_found, scratch)
+                    owner[blocks.order[blocks.start[b] + m], q] = scratch.found[winner]
+    return owner
+
+
+@kernel
+def nearest_delay(blocks: Blocks) -> Floats:
+    """Return the radio delay of every place to its nearest site [s], shape (n_points,)."""
+    free, no_span = np.zeros((1, blocks.site_xy.shape[0])), np.zeros(blocks.order.size)
+    nearest, scratch = np.empty(blocks.order.size), scratch_for(blocks, 1)
+    for t in range(blocks.tile.size - 1):
+        tile_candidates(t, blocks, free, no_span, scratch)
+        for b in range(blocks.tile[t], blocks.tile[t + 1]):
+            n_found, _ = block_candidates(b, 0, blocks, free, no_span, scratch, 0)
+            for m in range(blocks.start[b + 1] - blocks.start[b]):
+                _, best, _ = _cheapest(m, n_found, scratch)
+                nearest[blocks.order[blocks.start[b] + m]] = best
+    return nearest
 
 
 @kernel
@@ -305,26 +275,38 @@ def shares(
         serving site: ``place * Q + type``, the site, its share, and the radio delay to it [s].
     """
     n_points, (n, n_types) = blocks.order.size, offset.shape
+    by_type, scratch = np.ascontiguousarray(offset.T), scratch_for(blocks, n_types)
     owner = np.empty((n_points, n_types), dtype=np.int64)
-    row = np.empty(2 * n_points * n_types + n, dtype=np.int64)
-    serving, share, radio = np.empty_like(row), np.empty(row.size), np.empty(row.size)
-    site, excess, delay = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
-    found, weight, fall = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
-    least_offset, used = _least(offset), 0
-    for b in range(blocks.start.size - 1):
-        widest = _widest(b, blocks, span)
-        for q in range(n_types):
-            n_found = _candidates(b, q, blocks, offset, least_offset[q], widest, found)
-            for p in range(blocks.start[b], blocks.start[b + 1]):
-                x = blocks.order[p]
-                count = _ties(p, b, q, blocks, offset, span[x], found, n_found, site, excess, delay)
-                total = _weights(count, excess, span[x], weight, fall)
-                if used + count > row.size:
-                    row, serving = np.concatenate((row, row)), np.concatenate((serving, serving))
-                    share, radio = np.concatenate((share, share)), np.concatenate((radio, radio))
-                for k in range(count):
-                    row[used + k], serving[used + k] = x * n_types + q, site[k]
-                    share[used + k], radio[used + k] = weight[k] / total, delay[k]
-                used += count
-                owner[x, q] = site[0]
-    return owner, row[:used].copy(), serving[:used].copy(), share[:used].copy(), radio[:used].copy()
+    row = np.empty(n_points * n_types * 3 // 2 + n, dtype=np.int64)
+    serving, part, radio = np.empty_like(row), np.empty(row.size), np.empty(row.size)
+    member, share, used_rows = np.empty(n, dtype=np.int64), np.empty(n), 0
+    for t in range(blocks.tile.size - 1):
+        tile_candidates(t, blocks, by_type, span, scratch)
+        for b in range(blocks.tile[t], blocks.tile[t + 1]):
+            used = 0
+            for q in range(n_types):
+                n_found, used = block_candidates(b, q, blocks, by_type, span, scratch, used)
+                for m in range(blocks.start[b + 1] - blocks.start[b]):
+                    x = blocks.order[blocks.start[b] + m]
+                    winner, best, second = _cheapest(m, n_found, scratch)
+                    owner[x, q] = scratch.found[winner]
+                    if second - best >= span[x]:
+                        count, member[0], share[0] = 1, winner, 1.0
+                    else:
+                        count = _shared(m, n_found, best, span[x], scratch, member, share)
+                    if used_rows + count > row.size:
+                        row, serving = np.concatenate((row, row)), np.concatenate((serving, serving))
+                        part, radio = np.concatenate((part, part)), np.concatenate((radio, radio))
+                    for k in range(count):
+                        row[used_rows + k] = x * n_types + q
+                        serving[used_rows + k] = scratch.found[member[k]]
+                        part[used_rows + k] = share[k]
+                        radio[used_rows + k] = scratch.radio[m, scratch.place[member[k]]]
+                    used_rows += count
+    return (
+        owner,
+        row[:used_rows].copy(),
+        serving[:used_rows].copy(),
+        part[:used_rows].copy(),
+        radio[:used_rows].copy(),
+    )

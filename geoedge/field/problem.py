@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from geoedge.errors import GeoEdgeError
+from geoedge.field.geometry import Geometry
 from geoedge.units import KM
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from geoedge.field.cells import Blocks
+    from geoedge.field.streets import StreetWays
     from geoedge.sites.layout import Layout
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["Demandlike", "FieldProblem", "Geometry", "Workloadlike", "field_problem"]
-
-NEAREST_KEPT = 64
-"""Nearest sites listed for every block; the others are looked at only where the list does not settle a choice."""
-BLOCK_POINTS = 16
-"""About how many places make a block."""
-TIE_FLOOR_S = 5e-4
-"""Least tie span [s]: costs closer than this are shared, also between sites at one place."""
+__all__ = ["Demandlike", "FieldProblem", "Geometry", "Workloadlike", "field_problem", "merged"]
 
 
 class Demandlike(Protocol):
@@ -58,121 +51,6 @@ class Workloadlike(Protocol):
     def full_prefill_time(self) -> Floats: ...
 
 
-def _gather(point_xy: Floats) -> tuple[Ints, Ints]:
-    """Gather places into square blocks; return where each block starts and the places in block order."""
-    low, high = point_xy.min(axis=0), point_xy.max(axis=0)
-    width, height = np.maximum(high - low, 1e-9)
-    side = np.sqrt(width * height * BLOCK_POINTS / len(point_xy))
-    column, row = np.floor((point_xy - low) / max(side, width / 1e6, height / 1e6)).astype(np.int64).T
-    key = row * (int(column.max()) + 1) + column
-    order = np.argsort(key, kind="stable")
-    start = np.flatnonzero(np.diff(key[order], prepend=-1))
-    return np.append(start, len(order)).astype(np.int64), order.astype(np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Geometry:
-    """Places and sites, and the radio delay between them; built once, whatever the sites hold.
-
-    Parameters
-    ----------
-    point_xy
-        Places of demand [km], shape (n_points, 2).
-    site_xy
-        Sites [km], shape (n, 2).
-    delay_coefficient, delay_exponent
-        ξ [s/km^α] and α of the radio delay, Eq. (10).
-    cell_m
-        Side of the cells that the places are centres of [m]; ``None`` for points without extent.
-    period_km
-        Sizes of the torus window [km]; ``None`` for the plane.
-
-    Raises
-    ------
-    GeoEdgeError
-        If there is no place or no site, or a number is not finite or out of range.
-    """
-
-    point_xy: Floats
-    site_xy: Floats
-    delay_coefficient: float
-    delay_exponent: float
-    cell_m: float | None = None
-    period_km: tuple[float, float] | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("point_xy", "site_xy"):
-            places = np.array(getattr(self, name), dtype=np.float64).reshape(-1, 2)
-            if not len(places) or not np.isfinite(places).all():
-                msg = (
-                    f"`{name}` must be finite coordinates in km of at least one place, not {len(places)} rows"
-                )
-                raise GeoEdgeError(msg)
-            if self.period_km is not None:
-                places = np.mod(places, np.asarray(self.period_km, dtype=np.float64))
-            places.setflags(write=False)
-            object.__setattr__(self, name, places)
-        if not (self.delay_coefficient >= 0 and self.delay_exponent > 0):
-            msg = (
-                f"`delay_coefficient` ({self.delay_coefficient}) must be >= 0 and "
-                f"`delay_exponent` ({self.delay_exponent}) > 0"
-            )
-            raise GeoEdgeError(msg)
-
-    @property
-    def period(self) -> tuple[float, float]:
-        """Sizes of the torus window [km], infinite for the plane."""
-        return (np.inf, np.inf) if self.period_km is None else self.period_km
-
-    @cached_property
-    def _filled(self) -> tuple[Blocks, Floats]:
-        """The blocks, and the radio delay of every place to the nearest site of its block's list [s]."""
-        from geoedge.field.cells import Blocks, fill_blocks
-
-        start, order = _gather(self.point_xy)
-        n_blocks, kept = len(start) - 1, min(NEAREST_KEPT, len(self.site_xy))
-        blocks = Blocks(
-            start,
-            order,
-            np.empty((n_blocks, kept), dtype=np.int64),
-            np.empty((n_blocks, kept)),
-            np.empty((n_blocks, kept)),
-            np.empty((len(order), kept)),
-            self.point_xy,
-            self.site_xy,
-            float(self.delay_coefficient),
-            float(self.delay_exponent),
-            float(self.period[0]),
-            float(self.period[1]),
-        )
-        return blocks, fill_blocks(blocks)
-
-    @property
-    def blocks(self) -> Blocks:
-        """Places in blocks with their nearest sites, as the kernels take them."""
-        return self._filled[0]
-
-    @cached_property
-    def span(self) -> Floats:
-        """Tie span of every place [s], shape (n_points,): how much the radio delay changes across its cell."""
-        radius = self.distance(self._filled[1])
-        half = 0.0 if self.cell_m is None else 0.5 * self.cell_m / KM
-        inner = self.radio_delay(np.maximum(radius - half, 0.0))
-        return np.maximum(self.radio_delay(radius + half) - inner, TIE_FLOOR_S)
-
-    def radio_delay(self, distance_km: Floats) -> Floats:
-        """Return the radio delay [s], Eq. (10), of distances [km]."""
-        delay: Floats = self.delay_coefficient * distance_km**self.delay_exponent
-        return delay
-
-    def distance(self, delay_s: Floats) -> Floats:
-        """Return the distance [km] of radio delays [s]; zero if radio costs nothing."""
-        if self.delay_coefficient == 0.0:
-            return np.zeros_like(delay_s)
-        distance: Floats = (delay_s / self.delay_coefficient) ** (1.0 / self.delay_exponent)
-        return distance
-
-
 @dataclass(frozen=True, eq=False)
 class FieldProblem:
     """Demand on a map, sites, and the workload that runs on them.
@@ -197,6 +75,11 @@ class FieldProblem:
         Prompt lengths [token], shape (Q,).
     full_prefill_time
         Prefill without any cache [s], shape (Q,).
+    counted
+        Whether the requests of a place count in averages, shape (n_points,); all of them if omitted. The others load
+        the sites all the same.
+    own_sites
+        How many sites, the first ones, summaries of sites are about; all of them if omitted.
 
     Raises
     ------
@@ -213,6 +96,8 @@ class FieldProblem:
     hit_tokens: Floats
     prompt_tokens: Floats
     full_prefill_time: Floats
+    counted: NDArray[np.bool_] | None = None
+    own_sites: int | None = None
 
     def __post_init__(self) -> None:
         n_profiles, n_types = np.shape(self.prefill_time)
@@ -233,6 +118,9 @@ class FieldProblem:
                 msg = f"`{name}` must be finite and nonnegative of shape {shape}, not shape {array.shape}"
                 raise GeoEdgeError(msg)
             object.__setattr__(self, name, array)
+        if self.counted is not None and np.shape(self.counted) != shapes["rate"][:1]:
+            msg = f"`counted` must have one entry for each of {shapes['rate'][0]} places, not shape {np.shape(self.counted)}"
+            raise GeoEdgeError(msg)
         if (
             self.profile.max() >= n_profiles
             or self.concurrency.min() < 1
@@ -296,6 +184,9 @@ def field_problem(
     delay_coefficient: float,
     delay_exponent: float,
     geometry: Geometry | None = None,
+    ways: StreetWays | None = None,
+    counted: NDArray[np.bool_] | None = None,
+    own_sites: int | None = None,
 ) -> FieldProblem:
     """Return the problem of a demand, a layout and a workload.
 
@@ -311,6 +202,12 @@ def field_problem(
         ξ [s/km^α] and α of the radio delay, Eq. (10).
     geometry
         That of an earlier problem with the same places and sites, to save building it again.
+    ways
+        Ways along the streets to the sites, if radio follows them.
+    counted
+        Whether the requests of a place count in averages, shape (n_points,); all of them by default.
+    own_sites
+        How many sites, the first ones, summaries of sites are about; all of them by default.
     """
     if geometry is None:
         geometry = Geometry(
@@ -320,6 +217,7 @@ def field_problem(
             delay_exponent,
             demand.cell_m,
             layout.period_km,
+            ways,
         )
     return FieldProblem(
         geometry=geometry,
@@ -331,4 +229,28 @@ def field_problem(
         hit_tokens=np.asarray(workload.hit_tokens, dtype=np.float64),
         prompt_tokens=np.asarray(workload.prompt_tokens, dtype=np.float64),
         full_prefill_time=workload.full_prefill_time,
+        counted=counted,
+        own_sites=own_sites,
     )
+
+
+def merged(problem: FieldProblem, places: float) -> FieldProblem:
+    """Return the problem on about so many places, each square of neighbours gathered at the one that asks most.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    places
+        About how many places to keep.
+    """
+    from geoedge.field.blocks import square_of
+
+    geometry, per_square = problem.geometry, len(problem.rate) / places
+    column, row = square_of(geometry.point_xy, per_square)
+    group = np.unique(row * (int(column.max()) + 1) + column, return_inverse=True)[1].reshape(-1)
+    order = np.lexsort((-problem.rate.sum(axis=1), group))
+    chief = order[np.flatnonzero(np.diff(group[order], prepend=-1))]
+    rate = np.stack([np.bincount(group, kind) for kind in problem.rate.T], axis=1).astype(np.float64)
+    cell = None if geometry.cell_m is None else geometry.cell_m * float(np.sqrt(per_square))
+    return replace(problem, geometry=geometry.at(chief, cell), rate=rate, counted=None)

@@ -133,11 +133,6 @@ def queue_inverse(wait: Floats, servers: Ints, occupancy: Floats, guess: Floats)
 class Curve(Protocol):
     """What a load costs in wait, and the way back, as `queue_curve` and `queue_inverse` say."""
 
-    @property
-    def cheap(self) -> bool:
-        """Whether asking costs next to nothing, so that plain bisection may be used."""
-        ...
-
     def wait(self, load: Floats, servers: Ints, occupancy: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the wait [s], and its derivatives by the load [s] and by the occupancy, each of shape (n,)."""
 
@@ -148,7 +143,6 @@ class Curve(Protocol):
 class _ErlangCurve:
     """The compiled curve of M/M/c."""
 
-    cheap = True
     wait = staticmethod(queue_curve)
     load = staticmethod(queue_inverse)
 
@@ -158,7 +152,6 @@ class _ModelCurve:
     """The curve of any wait model."""
 
     queue: WaitModel
-    cheap = False
 
     def wait(self, load: Floats, servers: Ints, occupancy: Floats) -> tuple[Floats, Floats, Floats]:
         full = NEARLY_FULL * servers

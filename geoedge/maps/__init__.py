@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from geoedge.maps.compose import city_map
     from geoedge.maps.page import MapLayer, MapPage
+    from geoedge.maps.sites import sites_map
     from geoedge.maps.snapshot import picture
 
-__all__ = ["MapLayer", "MapPage", "city_map", "picture"]
+__all__ = ["MapLayer", "MapPage", "city_map", "picture", "sites_map"]
 
-_HOMES = {"MapLayer": "page", "MapPage": "page", "city_map": "compose", "picture": "snapshot"}
+_HOMES = {
+    "MapLayer": "page",
+    "MapPage": "page",
+    "city_map": "compose",
+    "picture": "snapshot",
+    "sites_map": "sites",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -306,7 +306,8 @@ class RunView:
 
     def credit(self) -> list[tuple[str, str]]:
         """Return the credit on the map: words and where they link to."""
-        date = f"; extract of {plain_text(self.city.extract_date)}" if self.city.extract_date else ""
+        known = self.city.extract_date not in ("", "unknown")
+        date = f"; extract of {plain_text(self.city.extract_date)}" if known else "; date of extract unknown"
         if "OpenStreetMap" in self.city.attribution:
             return [*ODBL_CREDIT, (date, "")]
         return [(plain_text(self.city.attribution, 300) + date, "")]

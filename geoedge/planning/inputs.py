@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["PlanInputs", "hardware_knobs", "plan_inputs"]
+__all__ = ["PlanInputs", "hardware_knobs", "placement_limits", "plan_inputs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +75,30 @@ def plan_inputs(scenario: Scenario, city: City | None = None, layout: Layout | N
         networks = tuple(poisson_network(study, study.demand[epoch]) for epoch in asked)
         weights = study.expected_requests[asked]
     present = networks[0].tier_density / networks[0].site_density
-    return PlanInputs(workload, networks, weights, _limits(scenario, workload, present))
+    return PlanInputs(workload, networks, weights, placement_limits(scenario, workload, present))
 
 
-def _limits(scenario: Scenario, workload: Workload, present: Floats) -> PlacementLimits:
-    """Return the limits of a mix: the memory of the present one if no budget is given."""
+def placement_limits(
+    scenario: Scenario, workload: Workload, present: Floats | None = None
+) -> PlacementLimits:
+    """Return what a mix must keep to: the budget of [plan], floor and cap of [control].
+
+    Parameters
+    ----------
+    scenario
+        A scenario.
+    workload
+        Its workload.
+    present
+        Mix whose memory is the budget if none is given, shape (S,); without it there is then no budget.
+    """
     stored = workload.persistent_bytes.astype(np.float64)
+    unstated = np.inf if present is None else float(present @ stored)
     budget = scenario.plan.memory_budget_bytes
     least = np.zeros(len(stored))
     least[0] = scenario.control.fallback_floor
     most = np.where(deep_profiles(workload.hit_tokens), scenario.control.deep_cap, 1.0)
-    return PlacementLimits(stored, float(present @ stored) if budget is None else float(budget), least, most)
+    return PlacementLimits(stored, unstated if budget is None else float(budget), least, most)
 
 
 def hardware_knobs(hardware: HardwareConfig, workload: Workload) -> dict[str, Knob]:

@@ -21,6 +21,7 @@ from geoedge.scenario.sections import (
     ControlConfig,
     DemandConfig,
     DwellHours,
+    FieldConfig,
     HardwareConfig,
     MobilityConfig,
     PlaceWeight,
@@ -46,6 +47,7 @@ __all__ = [
     "ControlConfig",
     "DemandConfig",
     "DwellHours",
+    "FieldConfig",
     "FieldDoc",
     "HardwareConfig",
     "MobilityConfig",
@@ -83,6 +85,7 @@ class Scenario(Section):
     workload: WorkloadConfig = Field(description="requests and caches [–]")
     hardware: HardwareConfig = Field(default=HardwareConfig(), description="GPU and model of a site [–]")
     radio: RadioConfig = Field(default=RadioConfig(), description="radio delay [–]")
+    field: FieldConfig = Field(default=FieldConfig(), description="edge of the field's map [–]")
     demand: DemandConfig = Field(description="users and their rate [–]")
     mobility: MobilityConfig = Field(default=MobilityConfig(), description="movement of users [–]")
     routing: RoutingConfig = Field(default=RoutingConfig(), description="choice of the site [–]")
@@ -187,8 +190,8 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     """
     path = _find(name_or_path)
     data = toml.read(path)
-    for section in ("city", "sites"):
-        toml.resolve_path(data, section, path.parent)
+    for section, key in (("city", "source"), ("city", "buildings"), ("sites", "source")):
+        toml.resolve_path(data, section, key, path.parent)
     return Scenario.from_dict(data, source=path.name if path.parent == data_path("scenarios") else str(path))
 
 

@@ -42,6 +42,7 @@ def problems(scenario: Scenario) -> list[str]:
         *_demand(scenario),
         *_mobility(scenario),
         *_routing(scenario),
+        *_edge(scenario),
         *_service(scenario),
         *_window(scenario),
     ]
@@ -221,6 +222,13 @@ def _place(scenario: Scenario) -> Iterator[str]:
     if sites.source in PROCESS_PARAMETERS and sites.density_per_km2 is None:
         yield f'sites.density_per_km2 is missing: sites.source = "{sites.source}" needs a density > 0 [1/km²]'
     yield from _process(sites)
+    if sites.source in ("hosts", *PROCESS_PARAMETERS):
+        for key in ("operator", "radio", "columns", "crs"):
+            if (value := getattr(sites, key)) is not None:
+                yield (
+                    f"sites.{key} = {toml.shown(value)}: sites.source = {toml.shown(sites.source)} is no file; "
+                    "remove it, or name a file of sites"
+                )
     if city is None and sites.source != "poisson":
         yield (
             f"sites.source = {toml.shown(sites.source)}: without [city] sites can only be Poisson; "
@@ -277,6 +285,18 @@ def _routing(scenario: Scenario) -> Iterator[str]:
         yield (
             "routing.telemetry_period_s = 0: reports at every request go with telemetry_delay_s = 0 and without "
             'advertise = "measured"; give a period > 0 [s]'
+        )
+
+
+def _edge(scenario: Scenario) -> Iterator[str]:
+    if scenario.field.edge != "torus":
+        return
+    if scenario.radio.distance == "street":
+        yield 'field.edge = "torus": streets end at the edge; use radio.distance = "straight", or another edge'
+    if scenario.sites.source not in PROCESS_PARAMETERS:
+        yield (
+            f'field.edge = "torus": sides are joined for point processes, not for sites.source = '
+            f'{scenario.sites.source!r}; use "cut" or "buffer"'
         )
 
 

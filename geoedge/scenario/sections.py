@@ -14,6 +14,7 @@ __all__ = [
     "ControlConfig",
     "DemandConfig",
     "DwellHours",
+    "FieldConfig",
     "HardwareConfig",
     "MobilityConfig",
     "PlaceWeight",
@@ -76,6 +77,12 @@ class CityConfig(Section):
     source: str = Field(
         min_length=1,
         description="shipped city, path of an .osm, .osm.gz, .osm.bz2 or .osm.pbf file, or place name [–]",
+    )
+    buildings: str | None = Field(
+        default=None,
+        min_length=1,
+        description="file of building footprints instead of the map's own, .gpkg, .geojson, .shp or zipped .shp; columns "
+        "building, levels and height count [–]",
     )
     bbox: tuple[float, float, float, float] | None = Field(
         default=None, description="west, south, east, north of the part to use; all of it if omitted [degree]"
@@ -174,12 +181,32 @@ class SitesConfig(Section):
     source: str = Field(
         default="hosts",
         min_length=1,
-        description='"hosts" (candidate hosts in the map file), a .csv, .geojson or .gpkg file, or a point process: '
+        description='"hosts" (candidate hosts in the map file), a file of sites (CSV, GeoJSON, GeoPackage, shapefile, OpenStreetMap), or a point process: '
         + ", ".join(PROCESS_PARAMETERS)
         + " [–]",
     )
     merge_distance_m: float = Field(
         default=50.0, ge=0.0, le=5000.0, description="objects closer than this are one site [m]"
+    )
+    operator: str | None = Field(
+        default=None,
+        min_length=1,
+        description='file: the only operator to keep, by name or as "208-01", all if omitted [–]',
+    )
+    radio: str | None = Field(
+        default=None,
+        min_length=1,
+        description='file: the only technologies to keep, such as "LTE" or "LTE,NR", all if omitted [–]',
+    )
+    columns: str | None = Field(
+        default=None,
+        min_length=1,
+        description='file: which column is what, such as "lon=LONGITUDE,lat=LATITUDE", guessed if omitted [–]',
+    )
+    crs: str | None = Field(
+        default=None,
+        min_length=1,
+        description='file: CRS of its coordinates if it states none, such as "EPSG:2154", degrees if omitted [–]',
     )
     density_per_km2: float | None = Field(
         default=None, gt=0.0, le=1e5, description="site density λ_b, needed for a point process [1/km²]"
@@ -332,6 +359,26 @@ class RadioConfig(Section):
 
     delay_coefficient: float = Field(default=0.32, ge=1e-4, le=1e4, description="ξ [s/km^α]")
     delay_exponent: float = Field(default=2.5, ge=1.0, le=8.0, description="α [–]")
+    distance: Literal["straight", "street"] = Field(
+        default="straight",
+        description="how r is measured in the field: in a straight line, or along the streets from the nearest junction "
+        "to that of the site; theory knows straight lines alone, and runs refuse streets [–]",
+    )
+
+
+class FieldConfig(Section):
+    """What the field's answer is given beyond the city; prices, runs and theory know the city alone."""
+
+    edge: Literal["cut", "buffer", "torus"] = Field(
+        default="cut",
+        description="what lies beyond the edge: nothing; a ring with the sites that the source has there and demand as "
+        "dense as nearby, of which averages count nothing; the opposite side, of a city that fills its "
+        "bounding box but for a millionth, with sites of a point process: land around the streets of a map never does, a "
+        "City made in Python with a rectangle as `boundary` does [–]",
+    )
+    edge_buffer_m: float = Field(
+        default=500.0, gt=0.0, le=20_000.0, description='width of the ring, for edge = "buffer" [m]'
+    )
 
 
 class DemandConfig(Section):
@@ -393,6 +440,11 @@ class RoutingConfig(Section):
     )
     telemetry_delay_s: float = Field(
         default=0.0, ge=0.0, le=86_400.0, description="age of an advert when it arrives [s]"
+    )
+    foresight: bool = Field(
+        default=False,
+        description="whether equilibrium waits and the controller follow the demand expected of the coming epoch "
+        "instead of the one measured in the last [–]",
     )
 
 

@@ -30,7 +30,10 @@ __all__ = [
 ]
 
 _SHOWN_CHARACTERS = 60
-_FILE_SUFFIXES = (".osm", ".gz", ".bz2", ".pbf", ".csv", ".geojson", ".json", ".gpkg", ".parquet")
+_FILE_SUFFIXES = (
+    *(".osm", ".gz", ".bz2", ".xz", ".pbf", ".csv", ".txt", ".tsv"),
+    *(".geojson", ".json", ".gpkg", ".shp", ".zip", ".parquet"),
+)
 _WORDS = {int: "an integer", float: "a number", str: "text", bool: "true or false"}
 
 
@@ -53,14 +56,14 @@ def read(path: Path) -> dict[str, Any]:
     raise ScenarioError(msg)
 
 
-def resolve_path(data: dict[str, Any], section: str, folder: Path) -> None:
-    """Make a file named by ``section.source`` absolute if it lies in this folder."""
+def resolve_path(data: dict[str, Any], section: str, key: str, folder: Path) -> None:
+    """Make a file named by ``section.key`` absolute if it lies in this folder."""
     table = data.get(section)
-    source = table.get("source") if isinstance(table, dict) else None
-    if isinstance(table, dict) and isinstance(source, str) and source.lower().endswith(_FILE_SUFFIXES):
-        candidate = folder / source
+    name = table.get(key) if isinstance(table, dict) else None
+    if isinstance(table, dict) and isinstance(name, str) and name.lower().endswith(_FILE_SUFFIXES):
+        candidate = folder / name
         if candidate.is_file():
-            table["source"] = str(candidate.resolve())
+            table[key] = str(candidate.resolve())
 
 
 def one_line(text: str) -> str:

@@ -25,7 +25,7 @@ from geoedge.simulation.mobility import Population, draw_requests
 from geoedge.simulation.outcome import results_of
 from geoedge.simulation.tables import Drawn, Held, Tally
 from geoedge.streams import stream
-from geoedge.study import field_inputs, prepare, request_rates, service_queue
+from geoedge.study import field_inputs, prepare, refuse_streets, request_rates, service_queue
 from geoedge.theory.services import make_law
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
         super().__init__(rng=_checked_seed(scenario.seed if rng is None else rng))
         self.seed = int(scenario.seed if rng is None else rng)
         self.scenario = scenario.override(changes) if changes else scenario
+        refuse_streets(self.scenario, "a simulation")
         prepared = study or prepare(self.scenario, city=city, layout=layout)
         self.study = prepared.with_scenario(self.scenario)
         self.label = label
@@ -284,6 +285,8 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
             mesa.Agent._ids.pop(self, None)
             return
         self.epoch += 1
+        if self.scenario.routing.foresight:
+            self.measured_demand = self.study.demand[self.epoch]
         held = self.placement.profile
         self.controller.step()
         self._reconfigure(np.flatnonzero(self.placement.profile != held))

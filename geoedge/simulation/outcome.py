@@ -123,6 +123,7 @@ def _meta(model: EdgeCity, epochs: pd.DataFrame) -> dict[str, Any]:
         "checksums": {
             "city": city.checksum,
             "enrichment": city.report.get("enrichment_checksum"),
+            "buildings": city.report.get("buildings_checksum"),
             "sites": study.layout.report.get("checksum"),
         },
     }

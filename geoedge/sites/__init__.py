@@ -6,7 +6,9 @@ from geoedge.sites._edges import StudyWindow, convex_window, study_window
 from geoedge.sites.contrast import ProcessFit
 from geoedge.sites.envelopes import Envelope, envelope_test, global_test
 from geoedge.sites.fitting import Fits, fit_process
-from geoedge.sites.hypotheses import uneven_poisson
+from geoedge.sites.grouping import merge_nearby
+from geoedge.sites.hosts import HOST_KINDS, host_layout
+from geoedge.sites.hypotheses import following_demand, merged_alike, uneven_poisson
 from geoedge.sites.layout import Layout, make_layout, place_profiles
 from geoedge.sites.placements import PLACEMENTS, place
 from geoedge.sites.processes import PROCESSES, draw_layout, poisson_layout
@@ -20,7 +22,8 @@ from geoedge.sites.statistics import (
     l_function,
     pair_correlation,
 )
-from geoedge.sites.towers import HOST_KINDS, host_layout, merge_nearby, read_sites
+from geoedge.sites.survey import SiteSurvey, survey_sites
+from geoedge.sites.towers import read_sites
 from geoedge.sites.verdicts import LayoutStatistics, layout_statistics, verdict
 
 __all__ = [
@@ -34,6 +37,7 @@ __all__ = [
     "Layout",
     "LayoutStatistics",
     "ProcessFit",
+    "SiteSurvey",
     "StudyWindow",
     "clark_evans",
     "convex_window",
@@ -41,6 +45,7 @@ __all__ = [
     "envelope_test",
     "f_function",
     "fit_process",
+    "following_demand",
     "g_function",
     "global_test",
     "host_layout",
@@ -50,12 +55,14 @@ __all__ = [
     "layout_statistics",
     "make_layout",
     "merge_nearby",
+    "merged_alike",
     "pair_correlation",
     "place",
     "place_profiles",
     "poisson_layout",
     "read_sites",
     "study_window",
+    "survey_sites",
     "uneven_poisson",
     "verdict",
 ]

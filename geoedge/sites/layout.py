@@ -40,6 +40,22 @@ class SitesConfig(Protocol):
         """Density of a layout drawn at random [1/km²]."""
 
     @property
+    def operator(self) -> str | None:
+        """The only operator of a file to keep."""
+
+    @property
+    def radio(self) -> str | None:
+        """The only technologies of a file to keep."""
+
+    @property
+    def columns(self) -> str | None:
+        """Which column of a file is what, where that cannot be guessed."""
+
+    @property
+    def crs(self) -> str | None:
+        """CRS of the coordinates of a file that states none; degrees if omitted."""
+
+    @property
     def placement(self) -> str | None:
         """Which site holds which profile; if omitted, sites drawn at random choose alone and others share."""
 
@@ -270,9 +286,10 @@ def make_layout(
     CityError
         If no site is left inside the city, or a process has no density or a parameter that is not its own.
     """
+    from geoedge.sites.hosts import host_layout
     from geoedge.sites.placements import place
     from geoedge.sites.processes import PROCESSES, draw_layout
-    from geoedge.sites.towers import host_layout, read_sites
+    from geoedge.sites.towers import read_sites
 
     rng = generator(rng)
     if sites.source in PROCESSES:
@@ -293,7 +310,14 @@ def make_layout(
         layout = host_layout(city, merge_distance_m=sites.merge_distance_m)
     else:
         layout = read_sites(
-            sites.source, city, merge_distance_m=sites.merge_distance_m, profile_names=profile_names
+            sites.source,
+            city,
+            merge_distance_m=sites.merge_distance_m,
+            profile_names=profile_names,
+            operator=sites.operator,
+            radio=sites.radio,
+            columns=sites.columns,
+            crs=sites.crs,
         )
     if layout.report["profiles_placed"] or placement_probability is None:
         return layout

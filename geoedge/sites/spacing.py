@@ -10,12 +10,13 @@ import numpy as np
 from geoedge.errors import CityError
 from geoedge.sites._edges import positions, study_window
 from geoedge.sites._estimators import kaplan_meier, nearest_site_m
-from geoedge.streams import generator
+from geoedge.sites.hypotheses import draw_layouts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from geoedge.sites._edges import Sites, StudyWindow, WindowLike
+    from geoedge.sites.hypotheses import Simulate
 
 __all__ = ["ClarkEvans", "clark_evans", "clark_evans_ratio", "clark_evans_test"]
 
@@ -60,9 +61,12 @@ def clark_evans(
     *,
     correction: str = "donnelly",
     simulations: int = 199,
+    simulate: Simulate | None = None,
     rng: np.random.Generator | int = 0,
 ) -> ClarkEvans:
     """Return the Clark-Evans index of a layout, tested against Poisson layouts of as many sites in the same window.
+
+    Other hypotheses than uniform sites are `uneven_poisson`, `following_demand` and `merged_alike`.
 
     Edges make neighbours look far, so an uncorrected index reads as regular: P. J. Clark and F. C. Evans,
     Ecology 35 (1954). Donnelly's expectation (in I. Hodder, Simulation Studies in Archaeology, 1978) counts the
@@ -81,16 +85,22 @@ def clark_evans(
     simulations
         Poisson layouts to compare with; 0 for the normal law of Donnelly, or of Clark and Evans (``"none"``, where
         a window with an edge makes it too sure). With ``"cdf"`` and 0, `z` and `p_value` are NaN but on a torus.
+    simulate
+        Draws a layout of the hypothesis from a random generator; uniform sites when left out.
     rng
         Random generator, or a seed for one.
 
     Raises
     ------
     CityError
-        If there are fewer than two sites, some are outside, or the correction is unknown.
+        If there are fewer than two sites, some are outside, the correction is unknown, or a hypothesis is given and
+        no layout is to be drawn of it.
     """
     if correction not in CORRECTIONS:
         msg = f"`correction` of Clark-Evans must be one of {', '.join(map(repr, CORRECTIONS))}, not {correction!r}"
+        raise CityError(msg)
+    if simulate is not None and simulations < 1:
+        msg = f"`simulations` must be at least 1 to compare with `simulate`, not {simulations}"
         raise CityError(msg)
     if simulations < 0:
         msg = f"`simulations` must be 0 or more Poisson layouts, not {simulations}"
@@ -98,8 +108,7 @@ def clark_evans(
     where = study_window(window, sites)
     xy = positions(sites, where, at_least=2, use="Clark-Evans")
     if simulations:
-        rng = generator(rng)
-        drawn = [where.uniform(len(xy), rng) for _ in range(simulations)]
+        drawn = draw_layouts(xy, where, simulations, rng, simulate=simulate)
         return clark_evans_test(xy, drawn, where, correction)
     ratio = clark_evans_ratio(xy, where, correction)
     z, p, spread = _normal(ratio, len(xy), where, correction)

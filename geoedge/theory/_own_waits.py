@@ -2,11 +2,13 @@
 
 If the patch's sites advertised the tier mean's waits, theory would know who serves a request and from how far. So
 places of demand are weighted, by the tier that would serve them then and how far away it would be, as the network
-weighs these cases (post-stratification). Everything that an answer tells is a mean with these weights.
+weighs these cases (post-stratification). Everything that an answer tells is a mean with these weights, and over the
+levels of demand at which the patch is solved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -59,13 +61,15 @@ class Bins(NamedTuple):
         return 0.5 * (self.low + end), self.share * part
 
 
-def served(patch: Patch, settled: Settled, point: Equilibrium) -> Served:
-    """Return who serves what on a settled patch, weighted by what is known at the tiers' point.
+def served(levels: Sequence[Settled], patch: Patch, point: Equilibrium) -> Served:
+    """Return who serves what at equally likely levels of demand, weighted by what is known at the tiers' point.
 
     Parameters
     ----------
-    patch, settled
-        Sites and their equilibrium.
+    levels
+        Equilibria of the patch; the sites of the second are numbered after those of the first, and so on.
+    patch
+        The patch, at any level.
     point
         Equilibrium of the same tiers at their mean.
     """
@@ -73,10 +77,12 @@ def served(patch: Patch, settled: Settled, point: Equilibrium) -> Served:
     before = point.advertised_wait[patch.tier]
     for q in range(network.types):
         own = network.prefill_time[patch.tier, q]
-        site, delay = winners(patch.rivals(settled.wait, q), own + settled.wait)
         would, far = winners(patch.rivals(before, q), own + before)
-        part = network.type_probability[q] * _weights(point, q, patch.tier[would], far)
-        parts.append((np.full(site.size, q), patch.tier[site], site, delay, part))
+        weight = network.type_probability[q] / len(levels) * _weights(point, q, patch.tier[would], far)
+        for k, settled in enumerate(levels):
+            site, delay = winners(patch.rivals(settled.wait, q), own + settled.wait)
+            number = k * patch.tier.size + site
+            parts.append((np.full(site.size, q), patch.tier[site], number, delay, weight))
     return Served(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 

@@ -1,14 +1,15 @@
-"""One fixed patch of a Poisson network, and the equilibrium of its sites when each advertises its own wait.
+"""A patch of a Poisson network, and the equilibrium of its sites when each advertises its own wait.
 
-The patch is a torus with as many sites of each tier as the network has on average, always at the same places but for
-its size. Waits follow the long waves of capacity over the plane most of all, and these are few: their luck would
-decide. So sites are moved along smooth displacements until each of the longest waves of capacity has the power that
-Poisson sites have on average. Waves longer than the torus have no room on it: its longest ones stand for them.
+The waits are prices: where service does not depend on type, the requests that a site lacks for its wait to be right are
+the gradient of a concave function of all waits. Newton's method climbs it, with steps that end before they lead down.
+Where radio delays are small beside the differences of waits, though, a small step moves whole cells from site to site,
+and what Newton knows at one place tells little about the next. Such a patch is softened first: each place is shared by
+all sites that cost little more than the cheapest one. Then that little is made less and less.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,24 +18,25 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.linalg import splu
 
-from geoedge.theory._patch_kernels import COARSE, PLACES, Rivals, answer_waits, list_rivals, scatter
+from geoedge.theory._patch_kernels import COARSE, PLACES, Rivals, answer_waits, list_rivals
 from geoedge.theory.network import TieredNetwork
 from geoedge.theory.protocols import WaitModel, select
 
-__all__ = ["Patch", "Settled", "make_patch", "settle"]
+__all__ = ["Patch", "Settled", "settle"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_SITES, _FEW_SITES = 1024, 256  # of the patch, and of the one that tells how far load spreads
-_DEMAND = 48  # places of demand per site, all types together
+_DEMAND, _SOFT_DEMAND = 48, 12  # places of demand per site, all types together, and of a softened patch
 _LEAST_DEMAND = 4  # places of demand per site and type
-_MODES = 6  # longest waves whose power is set, by their number along the torus of 1024 sites
-_LONGEST = 2  # squared number of the waves that stand for those without room
-_MOVES = 6  # Newton steps to the power that is asked for
 _TURNS = (0.7548776662466927, 0.5698402909980532)  # lattices of types lie apart (plastic number)
-_TOLERANCE = 2e-3  # miss of a site [utilisation]
-_RESPONSES, _TRIES = 60, 6
+_LEAST_SPAN, _USUAL_SPAN = 0.05, 0.5  # of a tie, in usual radio delays
+_TOLERANCE, _ROUGH = 2e-3, 0.05  # miss of a site [utilisation], and on softened patches
+_LEAST_SOFT, _SOFTEST = 4.0, 256.0  # spans of ties of softened patches, in usual radio delays
+_FALL, _LEAST_FALL = 4.0, 1.1  # from one softened patch to the next
+_PATIENCE = 24  # responses before a patch is softened
+_TRIES = 8  # lengths of a step
+_BACK = 0.3  # how steeply a step may lead down at its end, for how steeply it led up
 _STEEP = 0.01  # slope of wait by load [occupancies] above which a site moves by its wait
 _FULLEST = 1.0 - 1e-12
 _NEGLIGIBLE = 1e-6  # waits that are equal, whatever load they mean [s]
@@ -52,6 +54,10 @@ class Patch:
         Side of the torus [km].
     xy, tier
         Places [km], shape (n, 2), and tiers of the sites, shape (n,).
+    demand
+        Requests, as a share of those of the network.
+    softness
+        Least excess of the cost over the cheapest site's at which a place gives nothing, in usual radio delays.
     """
 
     network: TieredNetwork
@@ -59,6 +65,8 @@ class Patch:
     side: float
     xy: FloatArray
     tier: IntArray
+    demand: float = 1.0
+    softness: float = 0.0
 
     @cached_property
     def queue(self) -> WaitModel:
@@ -73,7 +81,8 @@ class Patch:
     @property
     def across(self) -> int:
         """Places of demand of one type along the side."""
-        per_site = max(_DEMAND / self.network.types, _LEAST_DEMAND)
+        places = _SOFT_DEMAND if self.softness else _DEMAND
+        per_site = max(places / self.network.types, _LEAST_DEMAND)
         return COARSE * max(1, round(float(np.sqrt(self.tier.size * per_site)) / COARSE))
 
     @cached_property
@@ -81,20 +90,26 @@ class Patch:
         """Requests of each place by type [1/s], shape (Q,), so that servers are as busy as in the network."""
         network = self.network
         cells = float(self.servers.sum() / (network.tier_density @ network.concurrency)) / self.across**2
-        return np.asarray(network.request_intensity * network.type_probability * cells)
+        return np.asarray(self.demand * network.request_intensity * network.type_probability * cells)
+
+    @property
+    def usual_delay(self) -> float:
+        """Radio delay over a usual distance [s]."""
+        network = self.network
+        usual = (np.pi * network.site_density) ** (-0.5 * network.delay_exponent)
+        return float(network.delay_coefficient * usual)
 
     @property
     def margin(self) -> float:
-        """How far waits may move apart before rivals are listed anew [s]: half a usual radio delay."""
-        network = self.network
-        usual = (np.pi * network.site_density) ** (-0.5 * network.delay_exponent)
-        return float(0.5 * network.delay_coefficient * usual)
+        """How far waits may move apart before rivals are listed anew [s]."""
+        return max(0.5, 0.25 * self.softness) * self.usual_delay
 
     def rivals(self, wait: FloatArray, kind: int) -> Rivals:
         """Return who may serve each place of a type about these waits [s], shape (n,)."""
         network = self.network
         shift = np.array([(kind * turn) % 1.0 for turn in _TURNS])
         offset = network.prefill_time[self.tier, kind] + wait
+        usual = self.usual_delay
         found = list_rivals(
             self.xy,
             offset,
@@ -103,7 +118,8 @@ class Patch:
             shift,
             network.delay_coefficient,
             network.delay_exponent,
-            2.0 * self.margin + 1e-3,
+            2.0 * self.margin + max(self.softness, _USUAL_SPAN) * usual,
+            max(self.softness, _LEAST_SPAN) * usual,
         )
         return Rivals(*found)
 
@@ -133,106 +149,78 @@ class Settled(NamedTuple):
     """Waits for which rivals were listed [s]."""
 
     @property
+    def lack(self) -> FloatArray:
+        """Requests that come less those that the wait means [1/s], shape (n,)."""
+        return (self.work - self.load) / self.occupancy
+
+    @property
+    def distance(self) -> float:
+        """How far it is from the equilibrium: the root of all squared misses together."""
+        return float(np.linalg.norm(self.miss))
+
+    @property
     def residual(self) -> float:
         """Largest miss."""
         return float(np.abs(self.miss).max())
 
 
-def make_patch(network: TieredNetwork, model: WaitModel, wait: FloatArray) -> tuple[Patch, FloatArray]:
-    """Return the patch of a network, and waits of its sites to start from [s], shape (n,).
-
-    Parameters
-    ----------
-    network, model
-        The network, whose tiers all have sites, and the wait model of its tiers.
-    wait
-        Waits of its tiers at the tier mean [s], shape (S,).
-    """
-    few = _patch(network, model, _FEW_SITES)
-    few = _typical(few, np.inf)
-    settled = settle(few, wait[few.tier])
-    patch = _typical(_patch(network, model, _SITES), _screening(few, settled))
-    count = np.bincount(few.tier)
-    return patch, (np.bincount(few.tier, settled.wait) / count)[patch.tier]
-
-
-def _patch(network: TieredNetwork, model: WaitModel, sites: int) -> Patch:
-    count = np.maximum(np.rint(sites * network.tier_density / network.site_density), 1).astype(np.int64)
-    side = float(np.sqrt(count.sum() / network.site_density))
-    return Patch(network, model, side, scatter(count, side), np.repeat(np.arange(count.size), count))
-
-
-def _screening(patch: Patch, settled: Settled) -> float:
-    """Return the wavenumber κ [1/km] beyond which load spreads faster than queues take it up.
-
-    Waits W over a region answer its lack of capacity g by κ²W − ∇²W = g/D, where D is how fast differences of waits
-    carry load, and κ²D how much load an area takes up for each second of wait.
-    """
-    slope = settled.work_slope.tocoo()
-    apart = patch.xy[slope.row] - patch.xy[slope.col]
-    apart -= patch.side * np.rint(apart / patch.side)
-    spread = 0.25 * float(slope.data @ (apart**2).sum(axis=1))
-    taken = float((1.0 / np.maximum(settled.by_load, 1e-9)).sum())
-    return float(np.sqrt(taken / spread)) if spread > 0.0 else np.inf
-
-
-def _typical(patch: Patch, screening: float) -> Patch:
-    """Return the patch with the power of its longest waves of capacity set to what it is on average."""
-    modes = max(round(_MODES * float(np.sqrt(patch.tier.size / _SITES))), 2)
-    axis, unit = np.arange(-modes, modes + 1), 2.0 * np.pi / patch.side
-    number = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
-    square = (number**2).sum(axis=1)
-    number = number[(square <= modes**2) & (square > 0)]
-    square = (number**2).sum(axis=1)
-    half = (number[:, 0] > 0) | ((number[:, 0] == 0) & (number[:, 1] > 0))
-    boost = np.where(square <= _LONGEST, _boost(square, screening / unit), 1.0)
-    wave, power = unit * number[half].astype(np.float64), (patch.servers**2).sum() * boost[half]
-    xy, servers = patch.xy, patch.servers
-    for _ in range(_MOVES):
-        turn = np.exp(1j * (xy @ wave.T))
-        found = servers @ turn.conj()
-        lack = (np.sqrt(power) * found / np.abs(found) - found) / servers.sum()
-        # a displacement u makes the density grow by −∇·u
-        xy = np.mod(xy - 2.0 * ((turn * lack).imag / (wave**2).sum(axis=1)) @ wave, patch.side)
-    return Patch(patch.network, patch.model, patch.side, xy, patch.tier)
-
-
-def _boost(square: IntArray, screening: float) -> float:
-    """Return by how much the power of the longest waves grows to stand for all waves longer than the torus.
-
-    The waits' power is that of capacity over (k² + κ²)². Its integral over the plane of wavenumbers up to the last
-    wave whose power is set exceeds the sum over those that the torus has. All wavenumbers are in units of the first.
-    """
-    if not screening < _FAR:
-        return 1.0
-    own, end = screening**2, (square.size + 1) / np.pi
-    power = 1.0 / (square + own) ** 2
-    missing = np.pi * (1.0 / own - 1.0 / (end + own)) - power.sum()
-    return 1.0 + max(float(missing), 0.0) / float(power[square <= _LONGEST].sum())
-
-
-_FAR = 3.0  # screening, in units of the first wavenumber, from which waves longer than the torus have no part
-
-
 def settle(patch: Patch, wait: FloatArray) -> Settled:
-    """Return the equilibrium of the patch by Newton's method from given waits [s], shape (n,), the best point seen.
+    """Return the equilibrium of the patch from given waits [s], shape (n,), or the best point seen.
 
-    As in `equilibrium`, a lightly loaded site is stepped in its load, a heavily loaded one in its wait.
+    Where the patch does not yield soon, it is softened until it does, and solved anew from there.
     """
-    state = _respond(patch, wait, None)
-    best, used = state, 1
-    while best.residual > _TOLERANCE and used < _RESPONSES:
-        step, length, norm = _newton(state), 1.0, float(np.linalg.norm(state.miss))
-        for _ in range(_TRIES):
-            after = _respond(patch, _moved(patch, state, step, length), state)
-            used += 1
-            if float(np.linalg.norm(after.miss)) < (1.0 - 0.2 * length) * norm:
-                break
-            length *= 0.4
-        state = after
+    found = _climb(patch, wait, _TOLERANCE, _PATIENCE)
+    softness = 0.0
+    while found.residual > _TOLERANCE and softness < _SOFTEST:
+        softness = max(_LEAST_SOFT, _FALL * softness)
+        soft = _climb(replace(patch, softness=softness), wait, _ROUGH, _PATIENCE)
+        if soft.residual <= _ROUGH:
+            return _hardened(patch, soft, softness)
+    return found
+
+
+def _hardened(patch: Patch, soft: Settled, softness: float) -> Settled:
+    """Return the equilibrium of the patch from that of the softened one, by way of less and less softened ones."""
+    fall = _FALL
+    while True:
+        less = softness / fall if softness > _LEAST_SOFT else 0.0
+        goal, most = (_ROUGH, _PATIENCE) if less else (_TOLERANCE, 2 * _PATIENCE)
+        found = _climb(replace(patch, softness=less), soft.wait, goal, most)
+        if found.residual <= goal:
+            soft, softness = found, less
+        else:
+            fall = float(np.sqrt(fall))
+        if less == 0.0 or fall < _LEAST_FALL:
+            return found
+
+
+def _climb(patch: Patch, wait: FloatArray, tolerance: float, most: int) -> Settled:
+    """Return the best of the points that Newton's method comes by, with so many responses of demand.
+
+    Half as many will do where they do not bring the miss down.
+    """
+    state, used = _respond(patch, wait, None), 1
+    best, first = state, state.distance
+    while best.residual > tolerance and used < (most if best.distance < first / 2.0 else most // 2):
+        state, tries = _advance(patch, state)
+        used += tries
         if state.residual < best.residual:
             best = state
     return best
+
+
+def _advance(patch: Patch, state: Settled) -> tuple[Settled, int]:
+    """Return the point after one step of a length that pays, and how many lengths were tried."""
+    step, length, tries = _newton(state), 1.0, 1
+    while True:
+        after = _respond(patch, _moved(patch, state, step, length), state)
+        change = after.wait - state.wait
+        rise, ahead = float(state.lack @ change), float(after.lack @ change)
+        shrunk = after.distance / state.distance
+        if shrunk < 0.5 or (ahead >= -_BACK * rise if rise > 0.0 else shrunk < 0.98) or tries == _TRIES:
+            return after, tries
+        length *= min(max(rise / (rise - ahead), 0.1), 0.5) if rise > 0.0 else 0.4
+        tries += 1
 
 
 def _respond(patch: Patch, wait: FloatArray, before: Settled | None) -> Settled:
@@ -284,6 +272,9 @@ def _moved(patch: Patch, state: Settled, step: FloatArray, length: float) -> Flo
     more = state.work + state.work_slope @ step - state.load
     room = patch.servers - state.load
     load = np.clip(state.load + length * more, 0.1 * state.load, state.load + 0.7 * room)
-    by_load = patch.wait_at(load, state.occupancy)
+    busy = np.divide(1.0, state.rate, out=np.zeros_like(state.rate), where=state.rate > 0.0)
+    longer = busy * (state.work_slope @ step - state.occupancy * (state.rate_slope @ step))
+    occupancy = np.clip(state.occupancy + length * longer, 0.5 * state.occupancy, 2.0 * state.occupancy)
+    by_load = patch.wait_at(load, occupancy)
     by_wait = np.maximum(state.wait + length * step, 0.2 * state.wait)
     return np.where(state.by_load < _STEEP * state.occupancy, by_load, by_wait)

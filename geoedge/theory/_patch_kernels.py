@@ -22,8 +22,7 @@ IntArray = NDArray[np.int64]
 
 FINE, COARSE = 4, 16  # places along the side of a block, and of a block of blocks
 PLACES = FINE * FINE
-_LEAST_SPAN = 1e-6  # least difference of costs that is told apart [s]
-_CONTENDERS = 16  # sites that one place may be shared by
+_CONTENDERS = 48  # sites that one place may be shared by
 
 
 class Rivals(NamedTuple):
@@ -35,8 +34,8 @@ class Rivals(NamedTuple):
     """Site of each entry, shape (E,)."""
     radio: FloatArray
     """Radio delay from each place of the block [s], shape (E, places)."""
-    half: FloatArray
-    """Half the change of the radio delay across a place [s], shape (E, places)."""
+    span: FloatArray
+    """Excess of the cost over the least at which a site gets nothing of a place [s], shape (E, places)."""
 
 
 @kernel
@@ -94,6 +93,21 @@ def _near(
 
 
 @kernel
+def _add_cheapest(
+    site: IntArray, radio: FloatArray, span: FloatArray, offset: FloatArray, least: float
+) -> None:
+    """Add half the change of the cheapest site's delay across a place to that of every site."""
+    for p in range(PLACES):
+        best = 0
+        for e in range(1, site.size):
+            if offset[site[e]] + radio[e, p] < offset[site[best]] + radio[best, p]:
+                best = e
+        half = span[best, p]
+        for e in range(site.size):
+            span[e, p] = max(span[e, p] + half, least)
+
+
+@kernel
 def list_rivals(
     xy: FloatArray,
     offset: FloatArray,
@@ -103,6 +117,7 @@ def list_rivals(
     coefficient: float,
     exponent: float,
     margin: float,
+    least_span: float,
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Return the parts of `Rivals`, for sites whose offsets may still change by half the margin either way.
 
@@ -116,12 +131,14 @@ def list_rivals(
         ξ [s/km^α] and α of the radio delay.
     margin
         How much dearer than the cheapest a site may be [s].
+    least_span
+        Least span of a tie [s].
     """
     n, cell = offset.size, side / across
     wide, fine = across // COARSE, COARSE // FINE
     start = np.zeros(wide * wide * fine * fine + 1, np.int64)
     room = 12 * start.size + n
-    site, radio, half = np.empty(room, np.int64), np.empty((room, PLACES)), np.empty((room, PLACES))
+    site, radio, span = np.empty(room, np.int64), np.empty((room, PLACES)), np.empty((room, PLACES))
     everyone = np.arange(n)
     few, fewer, low = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
     block = 0
@@ -145,11 +162,11 @@ def list_rivals(
                     if end > room:
                         room = 2 * end
                         more_site, more_radio = np.empty(room, np.int64), np.empty((room, PLACES))
-                        more_half = np.empty((room, PLACES))
+                        more_span = np.empty((room, PLACES))
                         more_site[: start[block]] = site[: start[block]]
                         more_radio[: start[block]] = radio[: start[block]]
-                        more_half[: start[block]] = half[: start[block]]
-                        site, radio, half = more_site, more_radio, more_half
+                        more_span[: start[block]] = span[: start[block]]
+                        site, radio, span = more_site, more_radio, more_span
                     for k in range(found):
                         entry = start[block] + k
                         site[entry] = fewer[k]
@@ -160,10 +177,17 @@ def list_rivals(
                             square = dx * dx + dy * dy
                             delay = coefficient * square ** (0.5 * exponent)
                             radio[entry, p] = delay
-                            half[entry, p] = 0.5 * cell * exponent * delay / np.sqrt(max(square, 1e-300))
+                            span[entry, p] = 0.5 * cell * exponent * delay / np.sqrt(max(square, 1e-300))
+                    _add_cheapest(
+                        site[start[block] : end],
+                        radio[start[block] : end],
+                        span[start[block] : end],
+                        offset,
+                        least_span,
+                    )
                     block += 1
                     start[block] = end
-    return start, site[: start[block]], radio[: start[block]], half[: start[block]]
+    return start, site[: start[block]], radio[: start[block]], span[: start[block]]
 
 
 @kernel
@@ -182,7 +206,7 @@ def _contend(
         if e == best or count == _CONTENDERS:
             continue
         excess = offset[rivals.site[e]] + rivals.radio[e, p] - least
-        span = max(rivals.half[e, p] + rivals.half[best, p], _LEAST_SPAN)
+        span = rivals.span[e, p]
         if excess < span:
             part = 1.0 - excess / span
             who[count], share[count], slope[count] = e, part * part, -2.0 * part / span

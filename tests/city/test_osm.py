@@ -155,9 +155,7 @@ def test_references_to_absent_nodes_are_dropped_and_counted(town, tmp_path: Path
     assert [way.refs for way in data.ways] == [[a, b, c]]
 
 
-@pytest.mark.skipif(
-    not HELSINKI.exists(), reason="needs the development data folder shared/data beside the project"
-)
+@pytest.mark.shared_data
 def test_a_file_clipped_by_others_loads_with_its_gaps_counted() -> None:
     data = read_map(HELSINKI)
     assert data.references_dropped > 1000

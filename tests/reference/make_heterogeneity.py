@@ -1,8 +1,9 @@
 """Make heterogeneity.json: coverage end to end of Poisson networks that no formula was fitted to.
 
 The baseline and networks drawn blindly, from light load to 0.9 of capacity, each averaged over Poisson layouts by
-`geoedge.field.ensemble` until the standard error is below 0.0015, or 0.003 near capacity. Rows that are in the file already are kept, so
-that a run may be interrupted; delete the file to make all of it anew, which takes about an hour.
+`geoedge.field.ensemble` until the standard error is below 0.0015, or 0.003 near capacity. Where load spreads farther
+than such tori are wide, `geoedge.theory` solves wider ones. Rows that are in the file already are kept, so that a run
+may be interrupted; delete the file to make all of it anew, which takes some hours.
 
     python tests/reference/make_heterogeneity.py [seconds to spend]
 """
@@ -20,14 +21,22 @@ import numpy as np
 from geoedge.errors import GeoEdgeError
 from geoedge.field.ensemble import torus_ensemble
 from geoedge.streams import stream
-from geoedge.theory import TheoryAnswer, TieredNetwork, capacity, solve
+from geoedge.theory import Equilibrium, ErlangC, TheoryAnswer, TieredNetwork, capacity, solve
+from geoedge.theory._patch import Patch, Settled
+from geoedge.theory._patch_kernels import winners
+from geoedge.theory._typical import settled_levels
 
 FILE = Path(__file__).with_name("heterogeneity.json")
-SEED, BLIND = 20, 8
+SEED, BLIND, FRESH = 20, 8, 3
 LARGEST_ERROR = 0.0015
 CROWDED, CROWDED_SITES, CROWDED_PLACES, CROWDED_ERROR = 0.7, 1000, 60, 0.003
 """With waits per site, share of capacity from which load spreads so far that tori must be wide: their sites, places
 of demand per site, and largest standard error."""
+WIDE, WIDE_SITES, WIDE_LAYOUTS = 0.85, 4096, (3, 40)
+NEAR = ("baseline", "blind 2")
+"""With waits per site, share of capacity from which load spreads farther than a torus of 1000 sites is wide, but for
+some networks; the sites of a wider torus, and how many are drawn at least and at most. It is solved as the law solves
+its patch, which rows below that share check against the field; what it checks is that few sites stand for many."""
 BASELINE_LOADS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0, 12.0, 16.0)
 PLACES_PER_SITE = {"tier": 80, "site": 160}
 """Places of demand per site; against far more of them they move coverage by less than half a standard error."""
@@ -37,7 +46,9 @@ NOTE = (
     "at sites with utilisation >= 1 count as misses. Means over Poisson layouts on a torus with control variates, made "
     "by make_heterogeneity.py. scope says who advertises a wait; mean_field is Eq. (39) with one load a tier. Tori of "
     "about 120 sites (240 for waits per site), wider where serving distances ask for it; with waits per site from 0.7 of "
-    "capacity on 1000 sites and standard errors up to 0.003."
+    "capacity on 1000 sites and standard errors up to 0.003. Rows with sites are means over tori of so many sites, "
+    "solved by geoedge.theory._patch, as load spreads farther there than 1000 sites reach. Networks called fresh were "
+    "drawn after the law had its final form."
 )
 
 
@@ -93,6 +104,8 @@ def cases(name: str, tiers: int, critical: float) -> list[tuple[float, str, str]
     )
     plain = loads[2:5:2] if name == "baseline" else loads[:2]
     rows = [(load, "load_aware", "tier") for load in loads]
+    if name.startswith("fresh"):
+        return [(load, "load_aware", "site") for load in loads]
     if tiers > 1:  # with one tier all three are the same
         rows += [(load, policy, "tier") for policy, load in product(("prefix_only", "nearest"), plain)]
     return rows + [(load, "load_aware", "site") for load in loads]
@@ -137,6 +150,63 @@ def rows_of(net: TieredNetwork, case: tuple[float, str, str], critical: float, r
     ]
 
 
+def spreads_far(name: str, case: tuple[float, str, str], critical: float) -> bool:
+    """Return whether load spreads farther than a torus of the field can be wide."""
+    return case[2] == "site" and case[0] > WIDE * critical and name not in NEAR
+
+
+def wide_rows(net: TieredNetwork, load: float, rng: np.random.Generator) -> list[dict]:
+    """Return the rows of a case with waits per site, by theory's solver on wide tori of random sites."""
+    theory = solve(net.with_intensity(load))
+    aims = targets(theory)
+    found, error = np.empty((0, len(aims))), np.full(len(aims), np.inf)
+    least, most = WIDE_LAYOUTS
+    while len(found) < least or (error.max() > CROWDED_ERROR and len(found) < most):
+        found = np.vstack((found, wide_coverage(theory.equilibrium, aims, rng)))
+        error = found.std(axis=0, ddof=min(len(found) - 1, 1)) / np.sqrt(len(found))
+    return [
+        {
+            "request_intensity": load,
+            "policy": "load_aware",
+            "scope": "site",
+            "target_s": target,
+            "coverage": round(float(found[:, k].mean()), 5),
+            "standard_error": float(f"{error[k]:.3g}"),
+            "unstable_share": 0.0,
+            "mean_field": round(float(theory.ttft_coverage(target)), 5),
+            "layouts": len(found),
+            "sites": WIDE_SITES,
+        }
+        for k, target in enumerate(aims)
+    ]
+
+
+def wide_coverage(point: Equilibrium, aims: list[float], rng: np.random.Generator) -> np.ndarray:
+    """Return the coverage at each target on one torus, with as many sites of each tier as on average."""
+    network = point.network
+    count = np.maximum(np.rint(WIDE_SITES * network.tier_density / network.site_density), 1).astype(int)
+    side = float(np.sqrt(count.sum() / network.site_density))
+    tier = np.repeat(np.arange(count.size), count)
+    patch = Patch(network, point.queue, side, rng.random((tier.size, 2)) * side, tier)
+    levels = settled_levels(patch, point.advertised_wait[tier])
+    assert max(each.residual for each in levels) < 0.01
+    return np.mean([in_time(patch, each, aims) for each in levels], axis=0)
+
+
+def in_time(patch: Patch, settled: Settled, aims: list[float]) -> np.ndarray:
+    """Return the share of requests in time for each target, place by place."""
+    network, found = patch.network, np.zeros(len(aims))
+    for q, share in enumerate(network.type_probability):
+        own = network.prefill_time[patch.tier, q]
+        site, delay = winners(patch.rivals(settled.wait, q), own + settled.wait)
+        service, servers = 1.0 / settled.occupancy[site], patch.servers[site]
+        for k, target in enumerate(aims):
+            spare = target - own[site] - delay
+            kept = ErlangC.wait_cdf(np.maximum(spare, 0.0), settled.work[site] * service, service, servers)
+            found[k] += share * float(np.where(spare >= 0.0, kept, 0.0).mean())
+    return found
+
+
 def described(net: TieredNetwork) -> dict:
     """Return the arguments of a network, but for its demand."""
     names = [name for name in net.__dataclass_fields__ if name != "request_intensity"]
@@ -146,6 +216,7 @@ def described(net: TieredNetwork) -> dict:
 def start() -> dict:
     """Return the table without rows."""
     nets = {"baseline": baseline()} | {f"blind {k}": blind(k) for k in range(BLIND)}
+    nets |= {f"fresh {k + 1}": blind(BLIND + k) for k in range(FRESH)}
     table: dict = {"note": NOTE, "configurations": []}
     for name, net in nets.items():
         critical = float(f"{capacity(net).intensity:.8g}")
@@ -176,7 +247,10 @@ def main() -> None:
         began = time.process_time()
         rng = stream(SEED, "layouts", entry["name"], *map(str, case))
         try:
-            rows = rows_of(net, case, entry["critical_intensity"], rng)
+            if spreads_far(entry["name"], case, entry["critical_intensity"]):
+                rows = wide_rows(net, case[0], rng)
+            else:
+                rows = rows_of(net, case, entry["critical_intensity"], rng)
         except GeoEdgeError as error:
             print(f"{entry['name']} {case}: left out, {error}", flush=True)
             continue

@@ -15,7 +15,7 @@ from geoedge.results import RECORD_COLUMNS, STATUS
 from geoedge.simulation.mobility import Population
 from geoedge.simulation.model import STEP_S, EdgeCity
 from geoedge.streams import stream
-from geoedge.study import field_inputs, prepare
+from geoedge.study import field_answers, field_inputs, prepare
 from geoedge.theory import queue_for
 
 ARRIVALS = ("created_s", "user", "request_type", "activity", "x_m", "y_m", "epoch")
@@ -329,6 +329,20 @@ def test_every_new_price_brings_the_mixture_that_is_expected_with_it(study):
         model.step()
     # The first epoch, the starts of the two others, and two arrivals of the states for four sites.
     assert len(seen) >= 5
+
+
+def test_with_foresight_every_epoch_has_the_prices_of_the_field(study):
+    still = {"control.controller": "none"}
+    field = field_answers(study)
+    _, seeing = run(study, **still, **{"routing.foresight": True})
+    _, measuring = run(study, **still)
+    for epoch, answer in enumerate(field.answers):
+        known, late = (
+            table.loc[table["epoch"] == epoch].sort_values("site")["advertised_wait_s"].to_numpy()
+            for table in (seeing.epochs, measuring.epochs)
+        )
+        assert known == pytest.approx(answer.advertised_wait, rel=0.02, abs=1e-3)
+        assert epoch == 0 or late != pytest.approx(answer.advertised_wait, rel=0.02, abs=1e-3)
 
 
 def test_a_finished_run_cannot_be_stepped(steered):

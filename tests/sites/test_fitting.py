@@ -365,9 +365,7 @@ def test_monacos_candidate_hosts_are_clustered(small_scenario):
     assert statistics.area_km2 == pytest.approx(city.area_km2)
 
 
-@pytest.mark.skipif(
-    not SITES.exists(), reason="needs the development data folder shared/data beside the project"
-)
+@pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("file", "zone", "sites"), [("melbourne-cbd-optus.csv", 32755, 125), ("luxembourg-lte.csv", 32632, 38)]
 )

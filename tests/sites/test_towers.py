@@ -136,8 +136,15 @@ def test_a_file_far_away_is_one_clear_line(tmp_path):
     ("name", "text", "words"),
     [
         ("s.csv", "a,b\n1,2", "needs a header with longitude"),
-        ("s.csv", "", "needs a header with longitude"),
-        ("s.txt", "lon,lat", "sites come as .csv, .geojson, .json, .gpkg"),
+        ("s.csv", "", "is empty"),
+        ("s.csv", "\n \n", "is empty"),
+        (
+            "s.csv",
+            "\x89PNG\x00\x01",
+            "no file of sites that is known; sites come as CSV, GeoJSON, GeoPackage",
+        ),
+        ("s.csv", "<html>", "no file of sites that is known"),
+        ("s.txt", "lon,lat", "no site inside"),
         ("s.geojson", "{nonsense", "cannot be read as geojson"),
         ("s.csv", "lon,lat", "no site inside"),
     ],
@@ -169,6 +176,7 @@ def test_any_geometry_in_any_crs(tmp_path, suffix):
     np.testing.assert_allclose(sites.xy[0] - CENTRE, [100, 0], atol=0.1)
     np.testing.assert_allclose(sites.xy[1] - CENTRE, [-400, 0], atol=60)
     assert sites.report["dropped"]["missing"] == 1
+    assert sites.report["notes"][0].startswith("2 rows are lines, areas or several points, not one; each")
 
 
 def test_no_crs_is_taken_for_degrees_and_said(tmp_path):
@@ -179,7 +187,7 @@ def test_no_crs_is_taken_for_degrees_and_said(tmp_path):
     sites = read_sites(tmp_path / "degrees.gpkg", city())
     np.testing.assert_allclose(sites.xy[0] - CENTRE, [100, 0], atol=0.1)
     assert sites.report["notes"] == ["the file states no CRS; WGS 84 degrees assumed"]
-    with pytest.raises(CityError, match=r"1 out_of_range; check lon/lat; the file states no CRS; WGS 84"):
+    with pytest.raises(CityError, match=r"1 projected; check lon/lat; the file states no CRS; WGS 84"):
         read_sites(tmp_path / "metres.gpkg", city())
 
 
@@ -197,6 +205,7 @@ def test_what_is_wrong_with_geometry_is_said_and_what_is_harmless_is_not(tmp_pat
     assert sites.report["dropped"]["missing"] == 1
     assert sites.report["notes"] == [
         "Unsupported geometry type detected. Feature gets NULL geometry assigned.",
+        "1 row is a line, an area or several points, not one; each counts as one site at a point on it",
         "geometry not valid in rows: 1; check where these sites are",
     ]
 
@@ -225,7 +234,15 @@ def test_stated_profiles_are_kept_and_such_sites_not_merged(tmp_path):
 
 def config(source: str, density: float | None = None) -> SimpleNamespace:
     return SimpleNamespace(
-        source=source, merge_distance_m=50.0, density_per_km2=density, placement=None, process=None
+        source=source,
+        merge_distance_m=50.0,
+        density_per_km2=density,
+        placement=None,
+        process=None,
+        operator=None,
+        radio=None,
+        columns=None,
+        crs=None,
     )
 
 

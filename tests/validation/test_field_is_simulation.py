@@ -366,7 +366,7 @@ def test_spread_people_can_be_divided():
     field = trial(HIGH).field
     whole = Undivided.of(field)
     assert whole.coverage == pytest.approx(field.ttft_coverage(TARGET_S), abs=0.001)
-    assert np.abs(whole.utilization - field.utilization).max() < 0.01
+    assert np.abs(whole.utilization - field.utilization).max() < 0.015
 
 
 # ---------------------------------------------------------------------- the law of a city

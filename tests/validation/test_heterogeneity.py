@@ -1,8 +1,8 @@
 """The laws of a site's load against end-to-end fields on tori, the published one and blind configurations.
 
-The target is a coverage right to 0.01. Waits advertised per tier meet it everywhere, and so do policies that look at
-no wait. Where every site advertises its own, so does a patch of sites but in the cases that are listed with their
-error.
+The target is a coverage right to 0.01, up to 0.9 of capacity and whoever advertises a wait. Where every site does,
+nearer to capacity than 0.85 most references are wider tori, solved as the law's patch is: the field's are too narrow.
+One patch stands for all there: its luck is 0.003 to 0.008, so that two cases are just beyond the target.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from geoedge.errors import GeoEdgeError
 from geoedge.theory import SiteLoadAnswer, TieredNetwork, solve, solve_law
 
 CONFIGURATIONS: list[dict[str, Any]] = json.loads(
@@ -24,11 +23,9 @@ CONFIGURATIONS: list[dict[str, Any]] = json.loads(
 )["configurations"]
 TARGET = 0.01
 LAW = {"tier": "per_tier", "site": "per_site"}
-EXCEPTIONS: dict[tuple[str, float], float] = {("blind 4", 2.614): 0.025}
-"""Largest error of coverage with waits per site, by configuration and load, where it is beyond the target."""
-
-REFUSED = {("blind 6", 24.02), ("blind 7", 29.37)}
-"""Networks with a rare deep tier, with waits per site: Newton finds no equilibrium of the patch, and that is said."""
+BEYOND: dict[tuple[str, float], float] = {("blind 6", 24.02): 0.0104, ("fresh 1", 36.69): 0.0138}
+"""Largest error of coverage with waits per site, by configuration and load, where it is beyond the target, if only
+within the errors of the reference."""
 
 
 def cases() -> dict[tuple[str, float, str, str], list[dict[str, Any]]]:
@@ -65,21 +62,18 @@ def errors(case: tuple[str, float, str, str]) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[1]:g} {case[2]} {case[3]}")
 def test_coverage(case):
-    if case[3] == "site" and case[:2] in REFUSED:
-        with pytest.raises(GeoEdgeError, match="'per_site' found no equilibrium of the patch"):
-            solved(case)
-        return
     error, noise = errors(case)
-    if case[3] == "site" and case[2] == "load_aware" and case[:2] in EXCEPTIONS:
-        assert (error > TARGET + noise).any(), "no longer an exception: take it off the list"
-        assert error.max() == pytest.approx(EXCEPTIONS[case[:2]], abs=5e-3)
-    else:
-        assert (error <= TARGET + noise).all()
+    assert (error <= TARGET + noise).all()
+    if case[3] == "site":
+        assert error.max() <= BEYOND.get(case[:2], TARGET) + 5e-4
 
 
-def test_every_exception_is_a_case():
-    listed = {case[:2] for case in CASES if case[3] == "site"}
-    assert set(EXCEPTIONS) | REFUSED <= listed
+def test_the_readme_counts_the_cases():
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    site = [case for case in CASES if case[2:] == ("load_aware", "site")]
+    assert f"in {len(site) - len(BEYOND)} of {len(site)} cases" in " ".join(text.split())
+    wrong = [row["mean_field"] - row["coverage"] for case in site for row in CASES[case]]
+    assert f"up to {max(wrong):.2f} near capacity" in " ".join(text.split())
 
 
 @pytest.mark.slow
@@ -96,7 +90,7 @@ def test_better_than_the_tier_mean():
     for scope, left in (("tier", 0.1), ("site", 0.2)):
         ours, plain = [], []
         for case, rows in CASES.items():
-            if case[3] == scope and not (scope == "site" and case[:2] in REFUSED):
+            if case[3] == scope:
                 ours += list(errors(case)[0])
                 mean = solve(network(*case[:2]), case[2]).ttft_coverage([row["target_s"] for row in rows])
                 plain += list(np.abs(mean - [row["coverage"] for row in rows]))

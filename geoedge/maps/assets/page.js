@@ -49,6 +49,7 @@ const geoedge = (() => {
   };
   const ShapeMarker = L.CircleMarker.extend({
     _updatePath() {
+      if (!this._renderer._setPath) return L.CircleMarker.prototype._updatePath.call(this); // canvas draws circles alone
       const { x, y } = this._point;
       this._renderer._setPath(this, this._empty() ? "M0 0" : outline(this.options.shape, x, y, this._radius));
     },
@@ -265,7 +266,7 @@ const geoedge = (() => {
     panes(page.panes);
     map.fitBounds(page.bounds, { paddingTopLeft: [8, 8], paddingBottomRight: [8, 44], animate: false }); // room for the credit
     map.setMaxBounds(L.latLngBounds(page.bounds).pad(1));
-    L.control.scale({ imperial: false }).addTo(map);
+    L.control.scale({ imperial: false, maxWidth: 160 }).addTo(map);
     credit();
     layers.filter((layer) => layer.show).forEach((layer) => state.on.add(layer.theme));
     state.epoch = page.epoch;

@@ -123,10 +123,14 @@ def test_melbournes_centre_gains_a_little_by_its_distances() -> None:
     layout = survey.layout.with_profile(place_profiles(len(survey.layout), work.placement_probability, 1))
     radio = {"delay_coefficient": 8.0, "delay_exponent": 2.5}
     gain = ge.layout_gain(
-        layout, survey.window, work, targets=[0.8], loads=(0.6,), layouts=10, rng=1, workers=1, **radio
+        layout, survey.window, work, targets=[0.8], loads=(0.6,), layouts=20, rng=1, workers=1, **radio
     )
     row = gain.table.set_index("reference").loc["layouts"]
-    assert 1.0 < row["gain_low"] < row["gain_high"] < 1.2
+    assert (
+        row["rank"] >= 19
+    )  # of 20; about the best of them, no more: single layouts scatter by as much as it gains
+    assert 1.0 < row["gain"] < 1.1
+    assert row["poisson_low"] < 1.0 < row["poisson_high"]
     gap = ge.explain_layout(
         layout,
         survey.window,

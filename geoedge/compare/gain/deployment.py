@@ -74,8 +74,10 @@ class DeploymentGain:
         ``poisson_low`` and ``poisson_high`` (``poisson_shift_…``) bound the gains of single Poisson layouts of as many
         sites, each against the mean of the others: one more would lie between them in 95 % of cases (with fewer than
         39 layouts, which are then all inside, in (n − 1)/(n + 1)); ``rank`` is how many of them cover less than the
-        layout. Whether a layout differs from Poisson is read from these two. The mean gain of Poisson layouts is a
-        little above 1 (by about 2 % where single ones scatter by 7 %), as density is convex in coverage.
+        layout. Whether a layout differs from Poisson is read from these two, at the band's edge from the rank, as a
+        layout at the end of the band is set against a mean without it.
+        The mean gain of Poisson layouts tends to lie a little above 1, as density is convex in coverage: 1.02 ± 0.01 of
+        60 layouts at load 0.4 and 0.8 s.
         Theory has no luck and none of these. What is NaN or infinite has its reason in ``note``.
     site_density
         The layout's own [1/km²].

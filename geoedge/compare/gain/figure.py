@@ -70,12 +70,20 @@ def _lines(axes: Axes, table: pd.DataFrame, name: str) -> None:
             }
             axes.plot(x, rows[name], label=label, **style)
             if reference == "layouts":
-                axes.fill_between(x, rows[low], rows[high], color=colour, alpha=0.25, linewidth=0)
-                light: dict[str, Any] = {"color": colour, "alpha": 0.08, "linewidth": 0}
+                _filled(axes, x, rows[low], rows[high], {"color": colour, "alpha": 0.25})
+                light: dict[str, Any] = {"color": colour, "alpha": 0.08}
                 if load == table["load"].iloc[0]:
-                    light["label"] = "single Poisson layouts (light), interval of their mean (darker)"
-                ends = (rows[f"poisson_{end.removeprefix('gain_')}"] for end in (low, high))
-                axes.fill_between(x, *ends, **light)
+                    light["label"] = "single Poisson layouts"
+                least, most = (rows[f"poisson_{end.removeprefix('gain_')}"] for end in (low, high))
+                _filled(axes, x, least, most, light)
+
+
+def _filled(axes: Axes, x: pd.Series, low: pd.Series, high: pd.Series, style: dict[str, Any]) -> None:
+    """Fill between ends, or draw a broad bar where there is one target, over which an area has no width."""
+    if len(x) == 1:
+        axes.vlines(x, low, high, linewidth=12, **style)
+    else:
+        axes.fill_between(x, low, high, linewidth=0, **style)
 
 
 def _load_words(load: float, present: bool) -> str:
@@ -137,9 +145,9 @@ def _interval(row: Any, low: str, high: str, unit: str = "") -> str:
 def _judged(row: Any, layouts: int) -> str:
     """Say what single Poisson layouts are worth, and whether the layout is more or less than one of them may be."""
     rank, share = int(row["rank"]), band_share(layouts)
-    verdict = "no more and no less than luck may give"
+    verdict = "no more and no less than luck may give"  # by rank: at its edge the band is a little wide
     if not band_rank(layouts) <= rank <= layouts - band_rank(layouts):
-        verdict = f"{'more' if 2 * rank > layouts else 'less'} than the band of luck"
+        verdict = f"by that rank {'more' if 2 * rank > layouts else 'less'} than luck gives"
     few = "" if share >= 0.95 else "; 39 layouts make a band of 95 %"
     return (
         f"Single Poisson layouts, each against the others, are worth {_interval(row, 'poisson_low', 'poisson_high')} "

@@ -266,7 +266,7 @@ const geoedge = (() => {
     panes(page.panes);
     map.fitBounds(page.bounds, { paddingTopLeft: [8, 8], paddingBottomRight: [8, 44], animate: false }); // room for the credit
     map.setMaxBounds(L.latLngBounds(page.bounds).pad(1));
-    L.control.scale({ imperial: false, maxWidth: 160 }).addTo(map);
+    L.control.scale({ imperial: false, maxWidth: window.innerWidth < 600 ? 120 : 160 }).addTo(map);
     credit();
     layers.filter((layer) => layer.show).forEach((layer) => state.on.add(layer.theme));
     state.epoch = page.epoch;

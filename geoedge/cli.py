@@ -197,19 +197,23 @@ def _plan_places(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from geoedge.maps.page import write_whole
+    from geoedge.files import check_place, keep_apart, write_whole
     from geoedge.planning.places import plan_places
     from geoedge.report.pictures import check_picture, save_figure
 
     if output is not None and output.suffix.lower() != ".csv":
         msg = f"--output {str(output)!r}: the order of building is a table; name a file that ends in .csv"
         raise GeoEdgeError(msg)
+    if output is not None:
+        check_place(output)
     if figure is not None:
         check_picture(figure)
+    read = {"sites.source": scenario.sites.source}
+    keep_apart(read, {"--output": output, "--figure": figure})
     with _progress(quiet or as_json) as report:
         found = plan_places(scenario, sites=sites, orders=orders, progress=report)
     if output is not None:
-        write_whole(output, found.to_csv().encode())
+        write_whole(output, found.to_csv().encode(), "order of building")
     if figure is not None:
         save_figure(found.figure(), figure)
     if as_json:
@@ -366,8 +370,8 @@ def sites(
     as_json: AsJson = False,
 ) -> None:
     """Say what a file of sites holds, what is wrong with it, and how far its sites are from Poisson."""
+    from geoedge.files import keep_apart
     from geoedge.sites import survey_sites
-    from geoedge.sites.quarantine import keep_apart
 
     if output is not None:
         _check_page(output)

@@ -56,6 +56,25 @@ def test_places_of_a_file_in_order(capsys, monkeypatch, tmp_path, candidates) ->
     assert found["sites"] == 2
 
 
+def test_candidates_are_never_written_over(capsys, monkeypatch, candidates) -> None:
+    before = candidates.read_bytes()
+    asked = ("plan", "monaco", "--places", "--candidates", str(candidates), "-o", str(candidates))
+    code, out, err = call(capsys, monkeypatch, *asked)
+    assert (code, out) == (1, "")
+    assert "is the same file as sites.source" in err
+    assert err.count("\n") == 1
+    assert candidates.read_bytes() == before
+
+
+def test_an_order_that_cannot_be_written_is_refused_before_the_work(capsys, monkeypatch, tmp_path) -> None:
+    (tmp_path / "order.csv").mkdir()
+    code, out, err = call(
+        capsys, monkeypatch, "plan", "monaco", "--places", "-o", str(tmp_path / "order.csv")
+    )
+    assert (code, out) == (1, "")
+    assert "cannot be written there" in err
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from geoedge.city.places import is_place
 from geoedge.city.read import header_facts, not_osm
 from geoedge.errors import CityError, OutputError
+from geoedge.files import keep_apart
 
 if TYPE_CHECKING:
     from geoedge.city.read import Bbox
@@ -103,12 +104,13 @@ def clip(source: str | Path, bbox: Any, output: str | Path) -> dict[str, int]:
     CityError
         If the source cannot be read, the box is none, or nothing lies in it.
     OutputError
-        If the output cannot be written.
+        If the output cannot be written, or is the source.
     """
     source, output, box = Path(source), Path(output), check_bbox(bbox)
     if not output.name.lower().endswith((".osm.pbf", ".osm", ".osm.gz", ".osm.bz2")):
         msg = f"`output` is {output.name}; its name must end in .osm.pbf"
         raise OutputError(msg)
+    keep_apart({"source": source}, {"output": output})
     stated, date = header_facts(source)
     part = _Part(box)
     try:

@@ -7,7 +7,6 @@ a content security policy forbids the page to ask anything of any host and to ru
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -18,11 +17,12 @@ from branca.element import CssLink, Element, Figure, JavascriptLink, MacroElemen
 from folium.template import Template
 
 from geoedge.errors import OutputError
+from geoedge.files import write_whole
 from geoedge.maps.inline import policy, shared_head
 from geoedge.maps.wire import UNIT, script_json
 from geoedge.maps.words import plain_text
 
-__all__ = ["LIMIT_BYTES", "ODBL_CREDIT", "MapLayer", "MapPage", "write_whole"]
+__all__ = ["LIMIT_BYTES", "ODBL_CREDIT", "MapLayer", "MapPage"]
 
 LIMIT_BYTES = 5_000_000
 """What a page may weigh [B]."""
@@ -306,42 +306,11 @@ class MapPage(folium.Map):
         """
         data = self.page.render(**kwargs).encode()
         if isinstance(outfile, str | bytes | os.PathLike):
-            return write_whole(Path(os.fsdecode(outfile)), data)
+            return write_whole(Path(os.fsdecode(outfile)), data, "map")
         outfile.write(data)
         if close_file:
             outfile.close()
         return None
-
-
-def write_whole(path: Path, data: bytes) -> Path:
-    """Write a file under another name first, so that nobody ever sees half of it, and return its path.
-
-    Parameters
-    ----------
-    path
-        Where the file is to be; its folder is made.
-    data
-        Its content.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written there.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.chmod(partial, 0o644)
-            os.replace(partial, path)
-        finally:
-            Path(partial).unlink(missing_ok=True)
-    except OSError as error:
-        msg = f"map: {str(path)!r} cannot be written ({error.strerror}); name a file in a folder you may write to"
-        raise OutputError(msg) from None
-    return path
 
 
 def _number(root: Figure) -> None:

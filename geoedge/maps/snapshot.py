@@ -12,10 +12,10 @@ import numpy as np
 import shapely
 
 from geoedge.errors import OutputError
+from geoedge.files import write_whole
 from geoedge.maps import layers
 from geoedge.maps.compose import RunView
 from geoedge.maps.outlines import street_lines
-from geoedge.maps.page import write_whole
 from geoedge.maps.scales import BinnedScale, CategoryScale, utilisation_scale
 from geoedge.maps.words import percent, plain_text
 from geoedge.units import KM
@@ -87,7 +87,7 @@ def picture(
     with mpl.rc_context(mpl.rcParamsDefault):  # the caller's style must not change the bytes
         data = _png(_draw(view, shown, request_type), width_px)
     if path is not None:
-        write_whole(Path(path), data)
+        write_whole(Path(path), data, "picture")
     return data
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geoedge.errors import OutputError
-from geoedge.maps.page import write_whole
+from geoedge.files import check_place, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,10 +39,7 @@ def check_picture(path: Path) -> None:
     if path.suffix.lower() not in _METADATA:
         msg = f"{path}: a picture ends in {', '.join(_METADATA)}; name such a file"
         raise OutputError(msg)
-    parent = next(folder for folder in path.absolute().parents if folder.exists())
-    if path.is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
-        msg = f"{path}: cannot be written there; name a file in a folder you may write to"
-        raise OutputError(msg)
+    check_place(path)
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
@@ -67,4 +63,4 @@ def save_figure(figure: Figure, path: Path) -> Path:
     kind, buffer = path.suffix.lower(), io.BytesIO()
     with mpl.rc_context({**mpl.rcParamsDefault, "svg.hashsalt": "geoedge"}):
         figure.savefig(buffer, format=kind[1:], dpi=DPI, metadata=_METADATA[kind])
-    return write_whole(path, buffer.getvalue())
+    return write_whole(path, buffer.getvalue(), "picture")

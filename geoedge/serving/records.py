@@ -163,11 +163,6 @@ class SiteSums:
         return self.offered_s / (self.concurrency * self.duration_s)
 
     @property
-    def prefill_per_s(self) -> Floats:
-        """Prefill seconds per second; above 1 one GPU cannot do it."""
-        return self.prefill_s / self.duration_s
-
-    @property
     def mean_wait_s(self) -> Floats:
         """Mean wait of the requests started [s]; NaN where none was."""
         mean: Floats = np.full(self.wait_s.shape, np.nan)

@@ -76,6 +76,17 @@ def legal(lonlat: NDArray[np.float64]) -> NDArray[np.bool_]:
     return found
 
 
+def utm_zone(lon: float, lat: float) -> str:
+    """Return the UTM zone of a place.
+
+    Parameters
+    ----------
+    lon, lat
+        Longitude and latitude [degree].
+    """
+    return f"EPSG:{(32600 if lat >= 0 else 32700) + min(int((lon + 180.0) % 360.0 // 6.0), 59) + 1}"
+
+
 def check_spread(path: Path, lonlat: NDArray[np.float64]) -> None:
     """Refuse sites that one zone of a projection cannot measure.
 
@@ -218,8 +229,7 @@ class Ground:
         if self.city is not None:
             yield self.city.crs
         west, south, east, north = self.box
-        zone = int(((west + east) / 2 + 180.0) % 360.0 // 6) + 1
-        yield f"EPSG:{(32600 if south + north >= 0 else 32700) + zone}"
+        yield utm_zone((west + east) / 2, (south + north) / 2)
 
     def _with_point(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return whole numbers divided by the power of ten that brings them here, NaN if none does."""

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoedge.errors import CityError
-from geoedge.sites._causes import check_spread
+from geoedge.files import keep_apart
+from geoedge.sites._causes import check_spread, utm_zone
 from geoedge.sites._rows import counted
 from geoedge.sites.cleaning import Cleaned, clean
 from geoedge.sites.formats import FORMATS, read_rows
 from geoedge.sites.grouping import Grouping, group_rows, row_weights, site_names
 from geoedge.sites.layout import Layout
-from geoedge.sites.quarantine import keep_apart, write_quarantine
+from geoedge.sites.quarantine import write_quarantine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -142,7 +143,7 @@ def make_sites(
         raise CityError(msg)
     if city is None:
         check_spread(path, rows.lonlat[kept])
-    crs = city.crs if city is not None else _utm(rows.lonlat[kept])
+    crs = city.crs if city is not None else utm_zone(*np.median(rows.lonlat[kept], axis=0))
     xy = _projected(rows.lonlat[kept], crs)
     stated = "profile" in rows.texts
     key, rule = cleaned.site, cleaned.rule
@@ -173,12 +174,6 @@ def _on_land(made: Grouping, xy: NDArray[np.float64], city: City) -> NDArray[np.
         rows = xy[made.group == site]
         places[site] = rows[np.argmin(np.hypot(*(rows - places[site]).T))]
     return places
-
-
-def _utm(lonlat: NDArray[np.float64]) -> str:
-    """Return the UTM zone of the middle of the rows."""
-    lon, lat = np.median(lonlat, axis=0)
-    return f"EPSG:{(32600 if lat >= 0 else 32700) + min(int((lon + 180.0) // 6.0), 59) + 1}"
 
 
 def _projected(lonlat: NDArray[np.float64], crs: str) -> NDArray[np.float64]:

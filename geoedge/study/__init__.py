@@ -7,6 +7,7 @@ from geoedge.study.inputs import (
     refuse_streets,
     service_queue,
     stated_network,
+    workload_network,
 )
 from geoedge.study.prepared import PREPARED_FROM, Study, prepare, request_rates
 
@@ -25,4 +26,5 @@ __all__ = [
     "solve_field",
     "stated_network",
     "theory_answers",
+    "workload_network",
 ]

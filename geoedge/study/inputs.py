@@ -30,6 +30,7 @@ __all__ = [
     "service_queue",
     "stated_network",
     "ways_to",
+    "workload_network",
 ]
 
 
@@ -91,18 +92,40 @@ def poisson_network(study: Study, demand: Demand, *, area_km2: float | None = No
     """
     land = study.city.area_km2 if area_km2 is None else area_km2
     counts = np.bincount(study.layout.profile, minlength=len(study.workload.profile_names))
-    return _network(
-        study.scenario,
+    return workload_network(
         study.workload,
         tier_density=counts / land,
         mix=demand.mix,
         intensity=demand.intensity(land),
+        delay_coefficient=study.scenario.radio.delay_coefficient,
+        delay_exponent=study.scenario.radio.delay_exponent,
     )
 
 
-def _network(
-    scenario: Scenario, workload: Workload, *, tier_density: Floats, mix: Floats, intensity: float
+def workload_network(
+    workload: Workload,
+    *,
+    tier_density: Floats,
+    mix: Floats,
+    intensity: float,
+    delay_coefficient: float,
+    delay_exponent: float,
 ) -> TieredNetwork:
+    """Return the Poisson network that serves a workload.
+
+    Parameters
+    ----------
+    workload
+        Request types and profiles.
+    tier_density
+        Sites of each profile [1/km²], shape (S,).
+    mix
+        Share of each request type, shape (Q,).
+    intensity
+        Requests [1/(s km²)].
+    delay_coefficient, delay_exponent
+        ξ [s/km^α] and α of the radio delay.
+    """
     from geoedge.theory import TieredNetwork
 
     return TieredNetwork(
@@ -112,8 +135,8 @@ def _network(
         prefill_time=workload.prefill_time,
         occupancy_time=workload.occupancy_time,
         request_intensity=intensity,
-        delay_coefficient=scenario.radio.delay_coefficient,
-        delay_exponent=scenario.radio.delay_exponent,
+        delay_coefficient=delay_coefficient,
+        delay_exponent=delay_exponent,
         hit_tokens=workload.hit_tokens,
         prompt_tokens=workload.prompt_tokens,
         full_prefill_time=workload.full_prefill_time,
@@ -142,12 +165,13 @@ def stated_network(scenario: Scenario, workload: Workload) -> TieredNetwork:
             "add them, or a [city]"
         )
         raise ScenarioError(msg)
-    return _network(
-        scenario,
+    return workload_network(
         workload,
         tier_density=density * workload.placement_probability,
         mix=workload.type_probability,
         intensity=intensity,
+        delay_coefficient=scenario.radio.delay_coefficient,
+        delay_exponent=scenario.radio.delay_exponent,
     )
 
 

@@ -146,6 +146,16 @@ def test_outputs_that_cannot_be_written(village, tmp_path: Path) -> None:
         clip(source, BOX, tmp_path / "b.txt")
 
 
+def test_a_map_is_never_cut_over_itself(village, tmp_path: Path) -> None:
+    source = village.write(tmp_path / "a.osm")
+    before = source.read_bytes()
+    (tmp_path / "link.osm").hardlink_to(source)
+    for output in (source, tmp_path / "." / "a.osm", tmp_path / "link.osm"):
+        with pytest.raises(OutputError, match=r"output .* is the same file as source .*; name another file"):
+            clip(source, BOX, output)
+    assert source.read_bytes() == before
+
+
 def test_nonsense_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "a.osm.pbf").write_bytes(json.dumps({"not": "a map"}).encode() * 50)
     with pytest.raises(CityError, match="not a readable OpenStreetMap file"):

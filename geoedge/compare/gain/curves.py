@@ -115,22 +115,16 @@ class Ground:
 
     def networks(self, factor: float) -> list[TieredNetwork]:
         """Return the Poisson network of the layout's density and mix at each part's demand times a factor."""
-        from geoedge.theory import TieredNetwork
+        from geoedge.study import workload_network
 
-        work = self.workload
         return [
-            TieredNetwork(
+            workload_network(
+                self.workload,
                 tier_density=self.mix * self.layout.density(self.area_km2),
-                concurrency=work.concurrency,
-                type_probability=demand.mix,
-                prefill_time=work.prefill_time,
-                occupancy_time=work.occupancy_time,
-                request_intensity=factor * demand.intensity(self.area_km2),
+                mix=demand.mix,
+                intensity=factor * demand.intensity(self.area_km2),
                 delay_coefficient=self.delay_coefficient,
                 delay_exponent=self.delay_exponent,
-                hit_tokens=work.hit_tokens,
-                prompt_tokens=work.prompt_tokens,
-                full_prefill_time=work.full_prefill_time,
             )
             for demand in self.demand
         ]

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from geoedge.city.demand import Demand
     from geoedge.compare.gap.orders import World
     from geoedge.field import FieldProblem, Geometry
-    from geoedge.field.problem import Workloadlike
     from geoedge.sites import Layout
     from geoedge.theory import Policy, QueueOfMix, TheoryAnswer, TieredNetwork, WaitModel
+    from geoedge.workload import Workload
 
     Floats = NDArray[np.float64]
 
@@ -93,7 +93,7 @@ class Ground:
     land: Polygon | MultiPolygon
     demand: tuple[Demand, ...]
     requests: Floats
-    workload: Workloadlike
+    workload: Workload
     delay_coefficient: float
     delay_exponent: float
     policy: Policy
@@ -141,21 +141,16 @@ class Ground:
 
     def network(self, part: int) -> TieredNetwork:
         """Return the Poisson network of the density and mix of the sites, asked for the requests of a part."""
-        from geoedge.theory import TieredNetwork
+        from geoedge.study import workload_network
 
-        work, demand = self.workload, self.demand[part]
-        return TieredNetwork(
-            tier_density=np.bincount(self.layout.profile, minlength=len(work.concurrency)) / self.area_km2,
-            concurrency=work.concurrency,
-            type_probability=demand.mix,
-            prefill_time=work.prefill_time,
-            occupancy_time=work.occupancy_time,
-            request_intensity=demand.intensity(self.area_km2),
+        counts = np.bincount(self.layout.profile, minlength=len(self.workload.concurrency))
+        return workload_network(
+            self.workload,
+            tier_density=counts / self.area_km2,
+            mix=self.demand[part].mix,
+            intensity=self.demand[part].intensity(self.area_km2),
             delay_coefficient=self.delay_coefficient,
             delay_exponent=self.delay_exponent,
-            hit_tokens=work.hit_tokens,
-            prompt_tokens=work.prompt_tokens,
-            full_prefill_time=work.full_prefill_time,
         )
 
     def twin(self, index: int, *, endless: bool = False) -> Layout:

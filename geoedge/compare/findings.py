@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from geoedge.answers import WindowedAnswer
     from geoedge.field import FieldAnswer
     from geoedge.results import Results
-    from geoedge.scenario.sections import ServiceConfig
+    from geoedge.scenario.operation import ServiceConfig
     from geoedge.study import Study
     from geoedge.sweep import Replication
     from geoedge.theory import TheoryAnswer

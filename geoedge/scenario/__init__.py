@@ -16,9 +16,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from geoedge.errors import OutputError, ScenarioError
 from geoedge.scenario import checks, toml
+from geoedge.scenario.operation import ControlConfig, RoutingConfig, ServiceConfig
 from geoedge.scenario.sections import (
     CityConfig,
-    ControlConfig,
     DemandConfig,
     DwellHours,
     FieldConfig,
@@ -31,9 +31,7 @@ from geoedge.scenario.sections import (
     ProfileConfig,
     RadioConfig,
     RequestConfig,
-    RoutingConfig,
     Section,
-    ServiceConfig,
     SimulationConfig,
     SitesConfig,
     TargetConfig,

@@ -11,7 +11,6 @@ from geoedge.units import GIB
 
 __all__ = [
     "CityConfig",
-    "ControlConfig",
     "DemandConfig",
     "DwellHours",
     "FieldConfig",
@@ -24,9 +23,7 @@ __all__ = [
     "ProfileConfig",
     "RadioConfig",
     "RequestConfig",
-    "RoutingConfig",
     "Section",
-    "ServiceConfig",
     "SimulationConfig",
     "SitesConfig",
     "TargetConfig",
@@ -34,7 +31,7 @@ __all__ = [
 ]
 
 _MAX_TOKENS = 10_000_000
-_MAX_BYTES = 10**15
+MAX_BYTES = 10**15
 
 Weight = Annotated[float, Field(ge=0.0, le=1e6)]
 Hourly = Annotated[tuple[Weight, ...], Field(min_length=24, max_length=24)]
@@ -240,7 +237,7 @@ class ProfileConfig(Section):
         ge=0.0, le=1.0, description="share of sites that hold this profile π_s [–]"
     )
     persistent_bytes: int | None = Field(
-        default=None, ge=0, le=_MAX_BYTES, description="memory B_s, from the unique tokens if omitted [B]"
+        default=None, ge=0, le=MAX_BYTES, description="memory B_s, from the unique tokens if omitted [B]"
     )
     concurrency: int | None = Field(
         default=None,
@@ -315,21 +312,21 @@ class HardwareConfig(Section):
         min_length=2,
         description="measured prefill time of prefill_table_tokens, never decreasing [s]",
     )
-    memory_bytes: int = Field(default=24 * GIB, ge=1, le=_MAX_BYTES, description="GPU memory [B]")
+    memory_bytes: int = Field(default=24 * GIB, ge=1, le=MAX_BYTES, description="GPU memory [B]")
     memory_fraction: float = Field(
         default=0.9, gt=0.0, le=1.0, description="share of the memory that the server may use [–]"
     )
     weights_bytes: int = Field(
         default=16_060_000_000,
         ge=0,
-        le=_MAX_BYTES,
+        le=MAX_BYTES,
         description="model weights, 8.03e9 numbers of 2 bytes [B]",
     )
     reserve_bytes: int = Field(
-        default=GIB, ge=0, le=_MAX_BYTES, description="kept free for activations and graphs [B]"
+        default=GIB, ge=0, le=MAX_BYTES, description="kept free for activations and graphs [B]"
     )
     kv_bytes_per_token: int = Field(
-        default=131_072, ge=1, le=_MAX_BYTES, description="keys and values of one token κ [B/token]"
+        default=131_072, ge=1, le=MAX_BYTES, description="keys and values of one token κ [B/token]"
     )
     decode_step_s: float = Field(
         default=0.020, ge=0.0, le=60.0, description="time of one output token [s/token]"
@@ -340,7 +337,7 @@ class HardwareConfig(Section):
     runtime_bytes_per_request: int | None = Field(
         default=None,
         ge=1,
-        le=_MAX_BYTES,
+        le=MAX_BYTES,
         description="memory of a running request m_run; longest if omitted [B]",
     )
 
@@ -422,84 +419,13 @@ class MobilityConfig(Section):
     destinations: int = Field(default=240, ge=2, le=2000, description="destinations in the city K [places]")
 
 
-class RoutingConfig(Section):
-    """Which site serves a request."""
-
-    policy: Literal["load_aware", "nearest", "prefix_only"] = Field(
-        default="load_aware",
-        description="what the choice counts: radio, prefill and wait; radio; radio and prefill [–]",
-    )
-    advertise: Literal["equilibrium", "state", "measured"] = Field(
-        default="equilibrium", description="which waits sites advertise [–]"
-    )
-    scope: Literal["site", "tier"] = Field(
-        default="site", description="waits advertised for each site or for each tier [–]"
-    )
-    telemetry_period_s: float = Field(
-        default=1.0, ge=0.0, le=86_400.0, description="time between two adverts; 0 at every request [s]"
-    )
-    telemetry_delay_s: float = Field(
-        default=0.0, ge=0.0, le=86_400.0, description="age of an advert when it arrives [s]"
-    )
-    foresight: bool = Field(
-        default=False,
-        description="whether equilibrium waits and the controller follow the demand expected of the coming epoch "
-        "instead of the one measured in the last [–]",
-    )
-
-
-class ServiceConfig(Section):
-    """How long a request holds its server."""
-
-    law: Literal[
-        "prefill_plus_decode", "exponential_mixture", "exponential_type", "phase_type", "deterministic"
-    ] = Field(default="prefill_plus_decode", description="distribution of the service time [–]")
-    scv: float | None = Field(
-        default=None,
-        ge=0.02,
-        le=25.0,
-        description='squared coefficient of variation of one type\'s service, for law = "phase_type" [–]',
-    )
-    queue: Literal["erlang_c", "service_law"] = Field(
-        default="erlang_c",
-        description="wait that theory and field assume: M/M/c, or two moments of the service law [–]",
-    )
-    radio_shifts_arrival: bool = Field(
-        default=True, description="whether a request reaches its site after the radio delay [–]"
-    )
-
-
-class ControlConfig(Section):
-    """What the controller may do between epochs."""
-
-    controller: Literal["greedy", "none"] = Field(default="greedy", description="who moves caches [–]")
-    migration_budget_bytes: int = Field(
-        default=16_000_000_000, ge=0, le=_MAX_BYTES, description="bytes moved in an epoch, at most [B]"
-    )
-    backhaul_bytes_per_s: float = Field(
-        default=1.25e9, gt=0.0, le=1e13, description="rate at which a site receives state, 10 Gbit/s [B/s]"
-    )
-    fallback_floor: float = Field(
-        default=0.0, ge=0.0, le=1.0, description="share of sites that keep the fallback profile, at least [–]"
-    )
-    deep_cap: float = Field(
-        default=1.0, ge=0.0, le=1.0, description="share of sites with one deep profile, at most [–]"
-    )
-    min_gain: float = Field(
-        default=0.001,
-        ge=0.0,
-        le=1.0,
-        description="predicted gain in coverage below which nothing is moved [–]",
-    )
-
-
 class PlanConfig(Section):
     """What a plan by theory may use; floor and cap of the shares are those of [control]."""
 
     memory_budget_bytes: int | None = Field(
         default=None,
         ge=0,
-        le=_MAX_BYTES,
+        le=MAX_BYTES,
         description="mean memory of the caches of a site, at most; that of the present mix if omitted [B]",
     )
     load_factors: tuple[Annotated[float, Field(gt=0.0, le=1e3)], ...] = Field(

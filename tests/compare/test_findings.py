@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from geoedge.compare.findings import _service
-from geoedge.scenario.sections import ServiceConfig
+from geoedge.scenario.operation import ServiceConfig
 
 
 @pytest.mark.parametrize(

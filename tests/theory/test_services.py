@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geoedge.errors import GeoEdgeError
-from geoedge.scenario.sections import ServiceConfig
+from geoedge.scenario.operation import ServiceConfig
 from geoedge.theory import (
     SERVICE_LAWS,
     ErlangC,

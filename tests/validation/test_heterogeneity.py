@@ -2,7 +2,7 @@
 
 The target is a coverage right to 0.01, up to 0.9 of capacity and whoever advertises a wait. Where every site does,
 nearer to capacity than 0.85 most references are wider tori, solved as the law's patch is: the field's are too narrow.
-One patch stands for all there: its luck is 0.003 to 0.008, so that two cases are just beyond the target.
+One patch stands for all there: its luck is 0.003 to 0.008, so that two cases at 0.8 are just beyond the target.
 """
 
 from __future__ import annotations

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from geoedge.city import City, load_city
     from geoedge.compare import (
         Comparison,
+        ControllerComparison,
         DeploymentGain,
         Gap,
         compare,
+        compare_controllers,
         deployment_gain,
         explain_gap,
         explain_layout,
@@ -40,6 +42,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "City": "city",
     "Comparison": "compare",
+    "ControllerComparison": "compare",
     "DeploymentGain": "compare",
     "DeploymentPlan": "planning",
     "EdgeCity": "simulation",
@@ -52,6 +55,7 @@ _HOMES = {
     "Study": "study",
     "city_map": "maps",
     "compare": "compare",
+    "compare_controllers": "compare",
     "deployment_gain": "compare",
     "explain_gap": "compare",
     "explain_layout": "compare",
@@ -75,6 +79,7 @@ _HOMES = {
 __all__ = [
     "City",
     "Comparison",
+    "ControllerComparison",
     "DeploymentGain",
     "DeploymentPlan",
     "EdgeCity",
@@ -87,6 +92,7 @@ __all__ = [
     "Study",
     "city_map",
     "compare",
+    "compare_controllers",
     "deployment_gain",
     "explain_gap",
     "explain_layout",

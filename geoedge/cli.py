@@ -51,7 +51,9 @@ def run(
         Path | None, typer.Option("-o", "--output", help="run folder; runs/SCENARIO by default")
     ] = None,
     controller: Annotated[str | None, typer.Option(help="greedy or none; the scenario's by default")] = None,
-    replications: Annotated[int | None, typer.Option(help="paired runs; the scenario's by default")] = None,
+    replications: Annotated[
+        int | None, typer.Option(min=1, help="paired runs; the scenario's by default")
+    ] = None,
     layouts: Annotated[int, typer.Option(min=0, help="Poisson layouts of each ensemble")] = 50,
     workers: Annotated[int | None, typer.Option(min=1, help="processes; one a core by default")] = None,
     seed: Seed = None,
@@ -85,7 +87,9 @@ def run(
 @app.command()
 def solve(
     scenario: ScenarioArgument,
-    policy: Annotated[str | None, typer.Option(help="load_aware, prefix_only or nearest")] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="a name of routing.policy, as load_aware or llm_d")
+    ] = None,
     settings: Setting = None,
     as_json: AsJson = False,
 ) -> None:
@@ -113,7 +117,9 @@ def plan(
     scenario: ScenarioArgument,
     method: Annotated[str, typer.Option(help="slsqp, grid, cobyqa or spsa")] = "slsqp",
     law: Annotated[str, typer.Option(help="law of load: mean_field, per_tier or per_site")] = "mean_field",
-    policy: Annotated[str | None, typer.Option(help="load_aware, prefix_only or nearest")] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="a name of routing.policy, as load_aware or llm_d")
+    ] = None,
     target: Annotated[float | None, typer.Option(help="TTFT target [s]")] = None,
     reliability: Annotated[float | None, typer.Option(help="share of requests to be in time")] = None,
     memory_budget: Annotated[
@@ -225,11 +231,37 @@ def _plan_places(
 
 
 @app.command()
-def check(scenario: ScenarioArgument, settings: Setting = None) -> None:
-    """Check a scenario and say what it holds."""
+def check(
+    scenario: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENARIO", help="shipped scenario, a TOML file, or a folder that `geoedge run` wrote"
+        ),
+    ],
+    settings: Setting = None,
+) -> None:
+    """Check a scenario and say what it holds; of a run, replay the controller's log and audit the tables."""
+    if Path(scenario).is_dir():
+        _check_run(Path(scenario), settings)
+        return
     from geoedge.report.given import print_scenario
 
     print_scenario(_scenario(scenario, settings, {}))
+
+
+def _check_run(folder: Path, settings: list[str] | None) -> None:
+    from geoedge.report.audit import print_audit
+    from geoedge.results import Results
+    from geoedge.simulation.audit import audit_run
+
+    if settings:
+        msg = f"--set {settings[0]!r}: {str(folder)!r} is a run, whose scenario is settled; leave it out"
+        raise GeoEdgeError(msg)
+    found = audit_run(Results.load(folder))
+    print_audit(found, str(folder))
+    if found.violations:
+        msg = f"{folder}: {len(found.violations)} rules are broken, as listed"
+        raise GeoEdgeError(msg)
 
 
 @app.command("map")
@@ -250,31 +282,70 @@ def map_(
 def compare(
     run_folder: Annotated[
         str,
-        typer.Argument(metavar="RUN", help="a folder that `geoedge run` wrote, or with --explain a scenario"),
+        typer.Argument(
+            metavar="RUN",
+            help="a folder that `geoedge run` wrote, or with --explain or --controllers a scenario",
+        ),
     ],
     explain: Annotated[
         bool, typer.Option("--explain", help="say which effect makes theory and city differ")
     ] = False,
-    orders: Annotated[str, typer.Option(help="chain, or shapley for means over all orders")] = "chain",
-    metric: Annotated[str, typer.Option(help="what is explained: coverage or wait_s")] = "coverage",
-    figure: Annotated[Path | None, typer.Option(help="waterfall to write, .png, .svg or .pdf")] = None,
-    layouts: Annotated[int, typer.Option(help="random layouts of each world that has them")] = 40,
-    replications: Annotated[int | None, typer.Option(help="paired runs; the scenario's by default")] = None,
+    controllers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME,…", help="say what each controller earns on the same people and requests"
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="with --controllers: the one the others are measured against")
+    ] = None,
+    orders: Annotated[
+        str, typer.Option(help="with --explain: chain, or shapley for means over all orders")
+    ] = "chain",
+    metric: Annotated[str, typer.Option(help="with --explain: coverage or wait_s")] = "coverage",
+    figure: Annotated[Path | None, typer.Option(help="picture to write, .png, .svg or .pdf")] = None,
+    layouts: Annotated[
+        int, typer.Option(help="with --explain: random layouts of each world that has them")
+    ] = 40,
+    replications: Annotated[
+        int | None, typer.Option(min=1, help="paired runs; the scenario's by default")
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="processes; one a core by default")] = None,
     seed: Seed = None,
+    settings: Setting = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print the three answers of a run side by side, or with --explain why theory and city differ."""
+    """Print the three answers of a run side by side, or why theory and city differ, or what controllers earn."""
     from geoedge.results import Results
 
-    if figure is not None and not explain:
-        msg = f"--figure {str(figure)!r}: the picture is that of --explain; add it"
+    if explain and controllers is not None:
+        msg = f"--controllers {controllers}: asks another question than --explain; leave one out"
         raise GeoEdgeError(msg)
-    if explain:
-        chosen = {"orders": orders, "metric": metric, "layouts": layouts, "replications": replications}
-        _explain(run_folder, chosen | {"workers": workers, "rng": seed}, figure, as_json, quiet)
+    if baseline is not None and controllers is None:
+        msg = f"--baseline {baseline}: needs --controllers; add it"
+        raise GeoEdgeError(msg)
+    if explain or controllers is not None:
+        chosen: dict[str, Any] = {"replications": replications, "workers": workers, "rng": seed}
+        asked = _compared(run_folder, settings)
+        if controllers is None:
+            _explain(
+                asked,
+                chosen | {"orders": orders, "metric": metric, "layouts": layouts},
+                figure,
+                as_json,
+                quiet,
+            )
+        else:
+            names = [name.strip() for name in controllers.split(",")]
+            _contest(asked, chosen | {"controllers": names, "baseline": baseline}, figure, as_json, quiet)
         return
+    if figure is not None:
+        msg = f"--figure {str(figure)!r}: the picture is that of --explain or of --controllers; add one"
+        raise GeoEdgeError(msg)
+    if settings:
+        msg = f"--set {settings[0]}: nothing can be set in a run that is over; add --explain or --controllers"
+        raise GeoEdgeError(msg)
     results = Results.load(run_folder)
     if as_json:
         print(json.dumps(_json_summary(results, Path(run_folder)), indent=1))
@@ -284,11 +355,36 @@ def compare(
     print_run(results, Path(run_folder))
 
 
-def _explain(name: str, chosen: dict[str, Any], figure: Path | None, as_json: bool, quiet: bool) -> None:
+def _compared(name: str, settings: list[str] | None) -> Scenario:
+    """Return the scenario of a run folder, or the scenario of that name."""
+    folder = Path(name)
+    return _scenario(str(folder / "scenario.toml") if folder.is_dir() else name, settings, {})
+
+
+def _contest(
+    scenario: Scenario, chosen: dict[str, Any], figure: Path | None, as_json: bool, quiet: bool
+) -> None:
+    from geoedge.compare import compare_controllers
+    from geoedge.report.controllers import print_controllers
+    from geoedge.report.pictures import check_picture, save_figure
+
+    if figure is not None:
+        check_picture(figure)
+    with _progress(quiet or as_json) as report:
+        found = compare_controllers(scenario, progress=report, **chosen)
+    if figure is not None:
+        save_figure(found.figure(), figure)
+    if as_json:
+        print(json.dumps(_plain(found.to_dict()), indent=1))
+        return
+    print_controllers(found, figure)
+
+
+def _explain(
+    scenario: Scenario, chosen: dict[str, Any], figure: Path | None, as_json: bool, quiet: bool
+) -> None:
     from geoedge.compare import explain_gap
 
-    folder = Path(name)
-    scenario = _scenario(str(folder / "scenario.toml") if folder.is_dir() else name, None, {})
     if figure is not None:
         from geoedge.report.pictures import check_picture, save_figure
 
@@ -532,3 +628,7 @@ def script() -> None:
 
 def _printable(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+if __name__ == "__main__":
+    script()

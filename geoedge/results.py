@@ -50,6 +50,7 @@ RECORD_COLUMNS: Mapping[str, str] = {
     "ttft_s": "float64",
     "first_token_s": "float64",
     "finished_s": "float64",
+    "redirects": "int16",
     "status": "int8",
 }
 
@@ -64,6 +65,9 @@ class Results:
     After the horizon no request is added and the queues drain. Service is first come, first served, so later
     arrivals could hardly have changed a recorded TTFT: only one that is nearer can overtake a request that is on
     the air at the horizon. `status` tells what each request was at that time.
+
+    A request that was rejected has no site (-1) and an infinite TTFT: coverage and quantiles count it as a miss,
+    while means of times, shares and distances are those of the requests that were taken.
 
     Parameters
     ----------
@@ -111,6 +115,10 @@ class Results:
         created = self.records.column("created_s").to_numpy()
         return np.asarray(created >= self.meta["start_s"] + self.meta["warm_up_s"])
 
+    def _taken(self, name: str) -> NDArray[Any]:
+        """Return one column of the measured requests that were not rejected."""
+        return np.asarray(self._measured(name)[self._measured("site") >= 0])
+
     @property
     def requests(self) -> int:
         """Requests created after the warm-up."""
@@ -124,36 +132,43 @@ class Results:
 
     def ttft_quantile(self, probability: float) -> float:
         """Return the TTFT [s] that a share `probability` of requests meets."""
-        return float(np.quantile(self._measured("ttft_s"), probability))
+        ttft = self._measured("ttft_s")
+        method: Literal["linear", "higher"] = "linear" if np.isfinite(ttft).all() else "higher"
+        return float(np.quantile(ttft, probability, method=method))
 
     @property
     def mean_ttft(self) -> float:
-        """Mean TTFT [s]."""
-        return float(self._measured("ttft_s").mean())
+        """Mean TTFT of the requests that were taken [s]."""
+        return float(self._taken("ttft_s").mean())
 
     def parts(self) -> dict[str, float]:
         """Return the mean radio delay, wait and prefill time [s]."""
-        return {part: float(self._measured(f"{part}_s").mean()) for part in ("radio", "wait", "prefill")}
+        return {part: float(self._taken(f"{part}_s").mean()) for part in ("radio", "wait", "prefill")}
 
     @property
     def profile_share(self) -> NDArray[np.float64]:
         """Share of requests served by each profile, shape (S,)."""
-        counts = np.bincount(self._measured("profile"), minlength=len(self.meta["profile_names"]))
+        counts = np.bincount(self._taken("profile"), minlength=len(self.meta["profile_names"]))
         return np.asarray(counts / counts.sum(), dtype=np.float64)
 
     def offloading_ratio(self, by: Literal["tokens", "prefill_time"] = "tokens") -> float:
         """Return the share of prompt tokens, or of prefill time, that caches save, Eq. (45)."""
-        types = self._measured("request_type")
         if by == "tokens":
-            full = np.asarray(self.meta["prompt_tokens"], dtype=np.float64)[types]
-            return float(self._measured("hit_tokens").sum() / full.sum())
-        full = np.asarray(self.meta["full_prefill_s"], dtype=np.float64)[types]
-        return float(1.0 - self._measured("prefill_s").sum() / full.sum())
+            full = self._uncached("prompt_tokens", "context_tokens")
+            return float(self._taken("hit_tokens").sum() / full.sum())
+        full = self._uncached("full_prefill_s", "full_prefill_s")
+        return float(1.0 - self._taken("prefill_s").sum() / full.sum())
+
+    def _uncached(self, by_type: str, by_request: str) -> NDArray[np.float64]:
+        """Return a number of requests that were taken: their own in a run with sessions, else that of their type."""
+        if by_request in self.records.column_names:
+            return np.asarray(self._taken(by_request), dtype=np.float64)
+        return np.asarray(np.asarray(self.meta[by_type], dtype=np.float64)[self._taken("request_type")])
 
     @property
     def mean_serving_distance(self) -> float:
         """Mean distance to the serving site [km]."""
-        return float(self._measured("distance_km").mean())
+        return float(self._taken("distance_km").mean())
 
     @property
     def mean_utilization(self) -> float:
@@ -190,12 +205,14 @@ class Results:
         import pandas as pd
 
         target = self.meta["ttft_target_s"] if tau is None else tau
-        site, count = self._measured("site"), len(self.sites)
-        requests = np.bincount(site, minlength=count)
-        missed = np.bincount(site, weights=self._measured("ttft_s") > target, minlength=count)
-        waits = np.bincount(site, weights=self._measured("wait_s"), minlength=count)
+        site, count = self._taken("site"), len(self.sites)
         after = self.epochs[self.epochs.start_s >= self.meta["start_s"] + self.meta["warm_up_s"]]
         load = after.groupby("site")[["utilization", "prefill_s_per_s"]].mean().reindex(range(count))
+        rejected = after.groupby("site")["rejected"].sum().reindex(range(count), fill_value=0).to_numpy()
+        taken = np.bincount(site, minlength=count)
+        requests = taken + rejected
+        missed = np.bincount(site, weights=self._taken("ttft_s") > target, minlength=count) + rejected
+        waits = np.bincount(site, weights=self._taken("wait_s"), minlength=count)
         served = np.maximum(requests, 1)
         table = pd.DataFrame(
             {
@@ -206,7 +223,7 @@ class Results:
                 "missed": missed.astype(np.int64),
                 "missed_share": missed / served,
                 "share_of_all_misses": missed / max(missed.sum(), 1.0),
-                "mean_wait_s": waits / served,
+                "mean_wait_s": waits / np.maximum(taken, 1),
                 "utilization": load.utilization.to_numpy(),
                 "prefill_s_per_s": load.prefill_s_per_s.to_numpy(),
             }
@@ -306,10 +323,15 @@ class Results:
             if wrong:
                 msg = f"{wrong[0]}.parquet has another number of rows than was written"
                 raise ValueError(msg)
+            records = pq.read_table(path / _RECORDS)
+            lacking = [name for name in RECORD_COLUMNS if name not in records.column_names]
+            if lacking:
+                msg = f"{_RECORDS} of an older version has no column {lacking[0]}; run the scenario again"
+                raise ValueError(msg)
             sites = pd.DataFrame(gpd.read_parquet(path / _SITES).drop(columns="geometry"))
             return cls(
                 label=meta.pop("label"),
-                records=pq.read_table(path / _RECORDS),
+                records=records,
                 sites=sites,
                 epochs=tables.pop("epochs"),
                 series=tables.pop("series"),

@@ -198,7 +198,9 @@ def _studies(
         changed = scenario.override(point)
         if last is None:
             last = prepare(changed, city=city, layout=layout)
-        elif any(getattr(changed, part) != getattr(last.scenario, part) for part in PREPARED_FROM):
+        elif changed.dynamics.expected != last.scenario.dynamics.expected or any(
+            getattr(changed, part) != getattr(last.scenario, part) for part in PREPARED_FROM
+        ):
             known = last.city if changed.city == last.scenario.city else city
             last = prepare(changed, city=known, layout=layout)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["GIB", "KM", "M2_PER_KM2"]
+__all__ = ["GB", "GIB", "KM", "M2_PER_KM2", "clock"]
 
 KM = 1000.0
 """Metres in a kilometre."""
@@ -12,3 +12,12 @@ M2_PER_KM2 = 1e6
 
 GIB = 2**30
 """Bytes in a gibibyte."""
+
+GB = 1e9
+"""Bytes in a gigabyte."""
+
+
+def clock(time_s: float) -> str:
+    """Return a time [s since midnight] as hours and minutes of its day."""
+    minutes = round(time_s / 60.0)
+    return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"

@@ -46,6 +46,7 @@ def make_results(**changes: object) -> Results:
         "ttft_s": RADIO + WAIT + PREFILL,
         "first_token_s": started + PREFILL,
         "finished_s": started + PREFILL + 1.0,
+        "redirects": np.zeros(n),
         "status": np.array([0, 0, 0, 1, 2]),
     }
     records = pa.table({name: pa.array(values[name].astype(kind)) for name, kind in RECORD_COLUMNS.items()})
@@ -59,6 +60,7 @@ def make_results(**changes: object) -> Results:
             "server_s": [20.0, 60.0, 100.0, 300.0],
             "utilization": [0.9, 0.9, 0.5, 0.1],
             "prefill_s_per_s": [0.9, 0.9, 0.2, 0.4],
+            "rejected": [0, 0, 0, 0],
         }
     )
     sites = pd.DataFrame(

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geoedge.city.popularity import hours_of_knots
 from geoedge.city.presence import BIN_S, Presence, expected_presence
 from geoedge.city.raster import presence_raster
-from geoedge.city.trips import ACTIVITIES
+from geoedge.city.trips import ACTIVITIES, hour_of
 from geoedge.errors import GeoEdgeError, ScenarioError
 from geoedge.units import KM
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from shapely import MultiPolygon, Polygon
 
+    from geoedge.city.popularity import Popularity
     from geoedge.city.trips import MobilityModel
 
 __all__ = [
@@ -36,7 +38,9 @@ class RequestRates:
     """How often one user asks for each type, by what it is doing and by the hour.
 
     A user of activity a emits type q at hour h in a Poisson process of rate
-    ``type_rate[q] * place_weight[q, a] * hour_weight[q, h]``.
+    ``type_rate[q] * place_weight[q, a] * hour_weight[q, h]``. Where popularity drifts, it asks as often as before,
+    whatever it is doing and at any hour; only the types are then shared out in proportion to their probability of
+    the instant times both weights.
 
     Parameters
     ----------
@@ -46,16 +50,19 @@ class RequestRates:
         Relative rate by activity, in the order of `ACTIVITIES` [–], shape (Q, 4).
     hour_weight
         Relative rate by hour of day [–], shape (Q, 24).
+    popularity
+        Type probabilities over time; None if they stay as ``type_rate`` has them.
 
     Raises
     ------
     ScenarioError
-        If a shape or a sign is wrong.
+        If a shape or a sign is wrong, or popularity drifts to where people have nothing left to ask for.
     """
 
     type_rate: NDArray[np.float64]
     place_weight: NDArray[np.float64]
     hour_weight: NDArray[np.float64]
+    popularity: Popularity | None = None
 
     def __post_init__(self) -> None:
         types = len(self.type_rate)
@@ -70,9 +77,13 @@ class RequestRates:
                 msg = f"`{name}` must hold finite nonnegative numbers of shape {shape}, not {values.shape}"
                 raise ScenarioError(msg)
             object.__setattr__(self, name, values)
+        if self.popularity is not None:
+            self._check_drift(self.popularity)
 
     def at(self, hour: int) -> NDArray[np.float64]:
-        """Return the rate of each type by activity at an hour of day [1/s], shape (Q, 4).
+        """Return the rate of each type by activity at an hour of day, before any drift [1/s], shape (Q, 4).
+
+        The sum over types holds under a drift too.
 
         Parameters
         ----------
@@ -80,6 +91,58 @@ class RequestRates:
             Hour of day, 0 to 23.
         """
         return np.asarray(self.type_rate[:, None] * self.place_weight * self.hour_weight[:, hour, None])
+
+    def during(self, start_s: float, end_s: float) -> NDArray[np.float64]:
+        """Return the mean rate of each type by activity over a stretch within one hour [1/s], shape (Q, 4).
+
+        Parameters
+        ----------
+        start_s, end_s
+            The stretch [s since midnight]; an instant if they are equal.
+        """
+        hour = int(hour_of(0.5 * (start_s + end_s)))
+        if self.popularity is None:
+            return self.at(hour)
+        when = start_s + (end_s - start_s) * (np.arange(64) + 0.5) / 64
+        return np.stack(
+            [self.by_type(when, np.full(64, a), hour).mean(axis=1) for a in range(len(ACTIVITIES))], axis=1
+        )
+
+    def by_type(
+        self, time_s: NDArray[np.float64], activity: NDArray[np.integer], hour: int
+    ) -> NDArray[np.float64]:
+        """Return the rate of each type at instants of one hour by users of an activity [1/s], shape (Q, n).
+
+        Parameters
+        ----------
+        time_s
+            Instants [s since midnight], shape (n,).
+        activity
+            What the user does at each, an index into `ACTIVITIES`, shape (n,).
+        hour
+            Hour of day of all of them.
+        """
+        asked = self.at(hour)
+        if self.popularity is None:
+            return asked[:, activity]
+        pull = self.popularity.at(time_s) * (self.place_weight * self.hour_weight[:, hour, None])[:, activity]
+        whole = pull.sum(axis=0)
+        share = np.divide(pull, whole, out=np.zeros_like(pull), where=whole > 0.0)
+        return np.asarray(share * asked.sum(axis=0)[activity], dtype=np.float64)
+
+    def _check_drift(self, popularity: Popularity) -> None:
+        """Refuse a drift towards types that nobody asks for, as the number of requests could not stay."""
+        for knot, hours in hours_of_knots(popularity):
+            for hour in (h % 24 for h in hours):
+                weight = self.place_weight * self.hour_weight[:, hour, None]
+                lost = (self.at(hour).sum(axis=0) > 0.0) & (popularity.share[knot] @ weight == 0.0)
+                if lost.any():
+                    where = ACTIVITIES[int(np.flatnonzero(lost)[0])]
+                    msg = (
+                        f"popularity_drift: at hour {hour} people at {where} ask for none of the types that are left; "
+                        "give a type with place_weight and hour_weight there some weight"
+                    )
+                    raise ScenarioError(msg)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +274,8 @@ def demand_of(presence: Presence, rates: RequestRates, *, users: float, cell_m: 
         msg = f"`users` = {users}: must be a nonnegative number"
         raise ScenarioError(msg)
     xy, spent = presence_raster(presence, cell_m)
-    asked = np.stack([rates.at(int(hour)) for hour in presence.piece_hour])
+    pieces_of_time = zip(presence.piece_start.tolist(), presence.piece_end.tolist(), strict=True)
+    asked = np.stack([rates.during(start, end) for start, end in pieces_of_time])
     length = np.diff(presence.epochs, axis=1)[:, 0]
     found = []
     for epoch, seconds in enumerate(length):

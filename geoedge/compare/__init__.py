@@ -1,8 +1,9 @@
-"""Side by side: the main job, the three answers in one table, and the curve over telemetry age."""
+"""Side by side: the main job, the three answers in one table, controllers, and the curve over telemetry age."""
 
 from __future__ import annotations
 
 from geoedge.compare.columns import Comparison, compare, interval
+from geoedge.compare.controllers import ControllerComparison, compare_controllers
 from geoedge.compare.findings import findings
 from geoedge.compare.gain import DeploymentGain, deployment_gain, layout_gain
 from geoedge.compare.gap import Gap, explain_gap, explain_layout
@@ -12,10 +13,12 @@ from geoedge.compare.tables import cell_table, control_epochs, control_table, po
 
 __all__ = [
     "Comparison",
+    "ControllerComparison",
     "DeploymentGain",
     "Gap",
     "cell_table",
     "compare",
+    "compare_controllers",
     "control_epochs",
     "control_table",
     "deployment_gain",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoedge.compare.columns import STEERED, interval
+from geoedge.compare.happenings import happenings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +79,10 @@ class Asked:
 
 def findings(asked: Asked) -> list[str]:
     """Return what the numbers say, a sentence each, in plain text."""
-    return [*_steps(asked), *_land(asked), *_sites(asked), *_changes(asked), *_warnings(asked)]
+    events = happenings(asked.kept.tables["events"]) if "events" in asked.kept.tables else ()
+    missing = _never(asked)
+    told = (*_steps(asked), *_land(asked), *_sites(asked), *_changes(asked), *_rejected(asked))
+    return [*told, *events, *missing, *_warnings(asked)]
 
 
 def _points(change: float) -> str:
@@ -86,6 +90,12 @@ def _points(change: float) -> str:
 
 
 def _steps(asked: Asked) -> Iterator[str]:
+    routing = asked.study.scenario.routing
+    if routing.solved_as != routing.policy:
+        yield (
+            f"Theory and field, and the prices and plans made from them, are those of {routing.solved_as} routing, which "
+            f"stands for {routing.policy}: only the simulation routes by that."
+        )
     theory, field = asked.theory.ttft_coverage(asked.target), asked.field.ttft_coverage(asked.target)
     twins, simulated = asked.layouts("fixed"), float(asked.coverage(asked.own).mean())
     if len(twins):
@@ -96,10 +106,32 @@ def _steps(asked: Asked) -> Iterator[str]:
         )
     else:
         yield f"From Poisson theory to the map {_points(field - theory)}: where people and sites are."
+    shocks = "sites reject requests, " if asked.kept.epochs["rejected"].any() else ""
+    shocks += "what the events below did, " if "events" in asked.kept.tables else ""
     yield (
-        f"From the field to the simulation {_points(simulated - field)}: prices follow a demand that moves on, people "
-        f"come in crowds{_service(asked.study.scenario.service)}."
+        f"From the field to the simulation {_points(simulated - field)}: {shocks}prices follow a demand that moves on, "
+        f"people come in crowds{_service(asked.study.scenario.service)}."
     )
+
+
+def _rejected(asked: Asked) -> Iterator[str]:
+    """Yield how many requests no site took."""
+    epochs = asked.kept.epochs
+    rejected, requests = int(epochs["rejected"].sum()), int(epochs["requests"].sum())
+    if rejected:
+        yield (
+            f"Rejected: {rejected:,} of {requests:,} requests ({rejected / requests:.1%}) found closed every site that "
+            "they were sent to. They count as not in time; mean TTFT is of the others."
+        )
+
+
+def _never(asked: Asked) -> Iterator[str]:
+    """Yield which events of the scenario have no part in the window."""
+    table = asked.kept.tables.get("events")
+    seen = set() if table is None else set(table["event"])
+    for number, event in enumerate(asked.study.scenario.dynamics.events):
+        if number not in seen:
+            yield f"dynamics.events[{number}] ({event.kind}) did not happen: it lies outside of the window of the run."
 
 
 def _service(service: ServiceConfig) -> str:

@@ -11,6 +11,7 @@ from geoedge.compare.columns import ENSEMBLE, FIELD, STEERED, THEORY, TWINS, int
 from geoedge.compare.findings import Asked, findings
 from geoedge.compare.layouts import layout_table
 from geoedge.compare.tables import cell_table, control_epochs, control_table, policy_table
+from geoedge.policies import POLICIES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,7 @@ Progress = Callable[[str, int, int], None]
 def own_column(scenario: Scenario) -> str:
     """Return the name of the simulation that routes as the scenario says, with caches that stay."""
     routing = scenario.routing
-    return f"simulation: {routing.advertise}" if routing.policy == "load_aware" else "simulation"
+    return f"simulation: {routing.advertise}" if POLICIES[routing.policy].reads == "wait" else "simulation"
 
 
 def variants(scenario: Scenario) -> dict[str, dict[str, Any]]:
@@ -47,8 +48,9 @@ def variants(scenario: Scenario) -> dict[str, dict[str, Any]]:
     still = {"control.controller": "none"}
     own = own_column(scenario)
     found: dict[str, dict[str, Any]] = {own: still}
-    if scenario.routing.policy == "load_aware":
-        kinds = dict.fromkeys(("equilibrium", "state", scenario.routing.advertise))
+    routing = scenario.routing
+    if POLICIES[routing.policy].reads == "wait" and not routing.local_count:
+        kinds = dict.fromkeys(("equilibrium", "state", routing.advertise))
         found = {f"simulation: {kind}": still | {"routing.advertise": kind} for kind in kinds}
     return found if scenario.control.controller == "none" else found | {STEERED: {}}
 
@@ -157,4 +159,7 @@ def _columns(
                 name: (float(middle[name]), float(low[name]), float(high[name])) for name in columns[THEORY]
             }
     columns[FIELD] = intervals([answer_metrics(field, target, names)])
+    routing = study.scenario.routing
+    if routing.solved_as != routing.policy:
+        columns = {f"{name}: {routing.solved_as}": values for name, values in columns.items()}
     return columns | {name: intervals([run.metrics for run in line]) for name, line in runs.items()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geoedge.compare.columns import FIELD, THEORY, interval
+from geoedge.control.actions import REPAIRS
 from geoedge.units import M2_PER_KM2
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from geoedge.sweep import Replication
     from geoedge.theory import TheoryAnswer
 
-__all__ = ["cell_table", "control_epochs", "control_table", "policy_table", "staleness_curve"]
+__all__ = ["cell_table", "control_epochs", "control_table", "planned", "policy_table", "staleness_curve"]
 
 POLICY_NAMES: tuple[PolicyName, ...] = ("load_aware", "prefix_only", "nearest")
 
@@ -78,19 +79,30 @@ def control_epochs(still: Sequence[Replication], steered: Sequence[Replication])
     """
     import pandas as pd
 
-    rows = []
+    rows, plans = [], [planned(run.actions) for run in steered]
     for epoch, start in zip(still[0].epochs["epoch"], still[0].epochs["start_s"], strict=True):
         base, coverage = (
             np.array([run.epochs.set_index("epoch").loc[epoch, "coverage"] for run in line], dtype=np.float64)
             for line in (still, steered)
         )
-        moves = [run.actions[run.actions["epoch"] == epoch] for run in steered]
+        moves = [plan[plan["epoch"] == epoch] for plan in plans]
         sums = [np.mean([part[name].sum() for part in moves]) for name in ("bytes_moved", "predicted_gain")]
         count = np.mean([len(part) for part in moves])
         rows.append((epoch, start, count, *sums, base.mean(), *interval(coverage - base)))
     names = ["epoch", "start_s", "moves", "bytes_moved", "predicted_gain", "still", "change", "low", "high"]
     table = pd.DataFrame(rows, columns=names)
     return table.assign(predicted_gain=table["predicted_gain"].cumsum())
+
+
+def planned(actions: pd.DataFrame) -> pd.DataFrame:
+    """Return the actions of plans, without what sites do by themselves, with a controller or without.
+
+    Parameters
+    ----------
+    actions
+        Table ``actions`` of a run.
+    """
+    return actions[~actions["action"].isin(REPAIRS)]
 
 
 def cell_table(study: Study, theory: WindowedAnswer[TheoryAnswer], results: Results) -> pd.DataFrame:
@@ -121,7 +133,7 @@ def cell_table(study: Study, theory: WindowedAnswer[TheoryAnswer], results: Resu
         answer = evaluate(
             field_inputs(study, demand, rows["profile"].to_numpy()),
             rows["advertised_wait_s"].to_numpy(),
-            policy=study.scenario.routing.policy,
+            policy=study.scenario.routing.solved_as,
             queue=service_queue(study.scenario),
         )
         frames.append(

@@ -6,41 +6,64 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from geoedge.control.actions import Action, Change, Placement, transfer_bytes
+    from geoedge.control.actions import Action, Change, transfer_bytes
     from geoedge.control.catalogue import Catalogue
+    from geoedge.control.forecast import FORECASTS
+    from geoedge.control.log import LogEntry, oscillations, replay
     from geoedge.control.operate import Operator, Routing
+    from geoedge.control.placement import Placement
+    from geoedge.control.planners import (
+        PLANNERS,
+        Limits,
+        Plan,
+        Planner,
+        Prediction,
+        Situation,
+        make_limits,
+    )
     from geoedge.control.predict import FieldPredictor
-    from geoedge.control.replan import Limits, Plan, Prediction, make_limits, plan_epoch
 
 __all__ = [
+    "FORECASTS",
+    "PLANNERS",
     "Action",
     "Catalogue",
     "Change",
     "FieldPredictor",
     "Limits",
+    "LogEntry",
     "Operator",
     "Placement",
     "Plan",
+    "Planner",
     "Prediction",
     "Routing",
+    "Situation",
     "make_limits",
-    "plan_epoch",
+    "oscillations",
+    "replay",
     "transfer_bytes",
 ]
 
 _HOMES = {
+    "FORECASTS": "forecast",
+    "PLANNERS": "planners",
     "Action": "actions",
     "Catalogue": "catalogue",
     "Change": "actions",
     "FieldPredictor": "predict",
-    "Limits": "replan",
+    "LogEntry": "log",
+    "Limits": "planners",
     "Operator": "operate",
-    "Placement": "actions",
-    "Plan": "replan",
-    "Prediction": "replan",
+    "Placement": "placement",
+    "Plan": "planners",
+    "Planner": "planners",
+    "Prediction": "planners",
     "Routing": "operate",
-    "make_limits": "replan",
-    "plan_epoch": "replan",
+    "Situation": "planners",
+    "make_limits": "planners",
+    "oscillations": "log",
+    "replay": "log",
     "transfer_bytes": "actions",
 }
 

@@ -1,14 +1,12 @@
-"""Actions on caches: what replicating, demoting and migrating states moves, how long it takes, what it changes.
+"""Actions on caches: what admitting, replicating, demoting and migrating states moves, and how long it takes.
 
-A site that takes up another profile fetches the states it lacks over its backhaul; until the last byte is
-there it keeps its old profile. States that are only given up are gone at once. Requests that are already
-queued or running keep the service they were given.
+States come over the site's backhaul, or the site computes them itself, which takes one of its servers. What an
+action does to a site's memory meanwhile, and when it takes effect, is the business of `Placement`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,18 +15,40 @@ from numpy.typing import ArrayLike, NDArray
 from geoedge.errors import GeoEdgeError
 from geoedge.scenario import WorkloadConfig
 from geoedge.workload.forest import PrefixForest
+from geoedge.workload.hardware import Prefill
 from geoedge.workload.requests import build_forest
+from geoedge.workload.verification import Stamp, stamp_of
 
-__all__ = ["Action", "Change", "Kind", "Placement", "change_profile", "migrate", "transfer_bytes"]
+__all__ = [
+    "NEVER_BYTES",
+    "REPAIRS",
+    "Action",
+    "Change",
+    "Kind",
+    "admitted",
+    "at_no_cost",
+    "change_profile",
+    "compute_times",
+    "migrate",
+    "transfer_bytes",
+]
 
-Kind = Literal["replicate", "demote", "migrate"]
+Kind = Literal["admit", "replicate", "demote", "migrate", "invalidate", "restore"]
+REPAIRS = ("invalidate", "restore")
+"""What sites do by themselves, outside of plans and their budget."""
+
+
+NEVER_BYTES = 1e18
+"""More than any budget, for what no transfer can do [B]."""
 
 
 def transfer_bytes(workload: WorkloadConfig, kv_bytes_per_token: int) -> NDArray[np.float64]:
     """Return the bytes of the states that each profile adds to each other one [B], shape (S, S), indexed ``[s, t]``.
 
     Only what profile t stores and profile s lacks is moved, every token once, as in Eq. (5). A profile whose
-    memory the scenario states itself moves the same share of that memory.
+    memory the scenario states itself moves the same share of that memory. States of another tokenizer, adapter or
+    position encoding are other states; between models or privacy domains sites do not change, and no budget pays for
+    `NEVER_BYTES`.
 
     Parameters
     ----------
@@ -39,12 +59,45 @@ def transfer_bytes(workload: WorkloadConfig, kv_bytes_per_token: int) -> NDArray
     """
     forest = build_forest(workload)
     stored = [forest.indices(profile.prefixes) for profile in workload.profiles]
+    stamps = [stamp_of(profile.made_with) for profile in workload.profiles]
     per_token = np.full(len(stored), float(kv_bytes_per_token))
     for t, profile in enumerate(workload.profiles):
         if profile.persistent_bytes is not None and stored[t]:
             per_token[t] = profile.persistent_bytes / forest.unique_tokens(stored[t])
-    added = np.array([[_segments(forest, t - s) for t in stored] for s in stored], dtype=np.float64)
-    return np.asarray(added * per_token)
+    n = range(len(stored))
+    added = np.array(
+        [[_segments(forest, stored[t] - _kept(stored[s], stamps[s], stamps[t])) for t in n] for s in n]
+    )
+    kind = [(stamp.model, stamp.privacy_domain) for stamp in stamps]
+    apart = np.array([[one != other for other in kind] for one in kind])
+    return np.asarray(np.where(apart, NEVER_BYTES, added * per_token))
+
+
+def _kept(stored: frozenset[int], made_with: Stamp, needed: Stamp) -> frozenset[int]:
+    """Return the states that are of use under another stamp: all, or none."""
+    return stored if made_with == needed else frozenset()
+
+
+def compute_times(workload: WorkloadConfig, curve: Prefill) -> NDArray[np.float64]:
+    """Return the time in which a site computes the states that each profile adds to each other one [s], shape (S, S).
+
+    Prefixes are prefilled one after the other, each on top of its ancestors: the sum of g(ℓ_v − ℓ_parent(v)), Eq. (12).
+
+    Parameters
+    ----------
+    workload
+        Prefixes and profiles.
+    curve
+        Prefill curve g.
+    """
+    forest = build_forest(workload)
+    stored = [forest.indices(profile.prefixes) for profile in workload.profiles]
+    segment = np.array([forest.segment_tokens(vertex) for vertex in range(len(forest))], dtype=np.int64)
+    seconds = np.asarray(curve(segment), dtype=np.float64)
+    stamps = [stamp_of(profile.made_with) for profile in workload.profiles]
+    n = range(len(stored))
+    missing = [[sorted(stored[t] - _kept(stored[s], stamps[s], stamps[t])) for t in n] for s in n]
+    return np.array([[seconds[part].sum() for part in row] for row in missing], dtype=np.float64)
 
 
 def _segments(forest: PrefixForest, vertices: frozenset[int]) -> int:
@@ -59,7 +112,9 @@ class Change:
     from_profile: int
     to_profile: int
     bytes_moved: float
-    """States of the new profile that the old one lacks [B]."""
+    """States of the new profile that come over the backhaul [B]."""
+    compute_s: float = 0.0
+    """Time in which the site computes them instead, on one of its servers [s]."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +124,9 @@ class Action:
     Parameters
     ----------
     kind
-        ``"replicate"``: a site gets a profile with states it lacks; ``"demote"``: it only gives states up;
-        ``"migrate"``: it takes up what another site gives up, in one action.
+        ``"replicate"``: a site gets a profile with states it lacks; ``"admit"``: it computes them itself;
+        ``"demote"``: it only gives states up; ``"migrate"``: it takes up what another site gives up, in one action;
+        ``"invalidate"``: it gives up what is out of date; ``"restore"``: it fetches again what it has lost.
     changes
         What happens at which site; for a migration the taker comes first.
     predicted_gain
@@ -93,10 +149,6 @@ class Action:
     def sites(self) -> tuple[int, ...]:
         """Sites that change."""
         return tuple(change.site for change in self.changes)
-
-    def transfer_s(self, backhaul_bytes_per_s: float) -> float:
-        """Return the time until the last change has its states [s]; sites receive side by side."""
-        return max(change.bytes_moved for change in self.changes) / backhaul_bytes_per_s
 
     def apply(self, profile: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the placement once every state has arrived, shape (n,)."""
@@ -161,60 +213,26 @@ def migrate(taker: int, giver: int, profile: NDArray[np.int64], transfer_bytes: 
     return Action("migrate", taken.changes + given.changes)
 
 
-@dataclass
-class Placement:
-    """Which profile every site holds now, and what is on its way.
+def admitted(action: Action, computed_s: ArrayLike) -> Action:
+    """Return the same action with the states computed by the sites themselves instead of moved.
 
     Parameters
     ----------
-    profile
-        Profile that each site holds, shape (n,); never one whose states are still on the way.
-    backhaul_bytes_per_s
-        Rate at which a site receives states [B/s].
+    action
+        A replication or a migration; a demotion stays what it is.
+    computed_s
+        Time in which a site computes what it lacks on its way from profile s to t [s], shape (S, S).
     """
+    seconds = np.asarray(computed_s)
+    changes = tuple(
+        replace(change, bytes_moved=0.0, compute_s=float(seconds[change.from_profile, change.to_profile]))
+        for change in action.changes
+    )
+    if not any(change.compute_s for change in changes):
+        return action
+    return replace(action, kind="admit" if action.kind == "replicate" else action.kind, changes=changes)
 
-    profile: NDArray[np.int64]
-    backhaul_bytes_per_s: float
-    _transit: list[tuple[float, Change]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.profile = np.array(self.profile, dtype=np.int64)
-
-    @property
-    def in_transit(self) -> frozenset[int]:
-        """Sites that wait for states."""
-        return frozenset(change.site for _, change in self._transit)
-
-    def next_arrival_s(self) -> float:
-        """Return when the next states arrive [s]; infinite if none are on the way."""
-        return min((time for time, _ in self._transit), default=float("inf"))
-
-    def start(self, actions: Iterable[Action], now_s: float) -> None:
-        """Begin actions: demotions take effect now, everything else when its bytes have arrived.
-
-        Raises
-        ------
-        GeoEdgeError
-            If a site does not hold the profile it is to give up, or waits for states already.
-        """
-        for change in (change for action in actions for change in action.changes):
-            if change.site in self.in_transit or self.profile[change.site] != change.from_profile:
-                msg = (
-                    f"control: site {change.site} cannot leave profile {change.from_profile}, it holds "
-                    f"{self.profile[change.site]} or waits for states; plan from the placement as it is"
-                )
-                raise GeoEdgeError(msg)
-            self._transit.append((now_s + change.bytes_moved / self.backhaul_bytes_per_s, change))
-            if change.bytes_moved == 0.0:
-                self.arrive(now_s)
-
-    def arrive(self, now_s: float) -> Sequence[Change]:
-        """Let everything that has arrived by now take effect, and return it in order of arrival."""
-        due = sorted(
-            (item for item in self._transit if item[0] <= now_s), key=lambda item: (item[0], item[1].site)
-        )
-        self._transit = [item for item in self._transit if item[0] > now_s]
-        self.profile = self.profile.copy()
-        for _, change in due:
-            self.profile[change.site] = change.to_profile
-        return [change for _, change in due]
+def at_no_cost(action: Action) -> Action:
+    """Return the same action with its states there at once, which no bytes are moved for."""
+    return replace(action, changes=tuple(replace(change, bytes_moved=0.0) for change in action.changes))

@@ -2,13 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from geoedge.city.demand import Demand
 from geoedge.errors import GeoEdgeError
 
-__all__ = ["measure_demand"]
+__all__ = ["Seen", "Sources", "measure_demand"]
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Requests of an epoch as routers saw them, as columns.
+
+    Parameters
+    ----------
+    start_s, end_s
+        The epoch [s since midnight].
+    time_s
+        When each was made [s since midnight], shape (m,).
+    user
+        By whom, shape (m,).
+    request_type
+        Of which type, shape (m,).
+    xy_m
+        Where [m], shape (m, 2).
+    """
+
+    start_s: float
+    end_s: float
+    time_s: NDArray[np.float64]
+    user: NDArray[np.integer]
+    request_type: NDArray[np.integer]
+    xy_m: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """What forecasts are made from.
+
+    Parameters
+    ----------
+    n_types
+        Number of request types Q.
+    cell_m
+        Side of a cell of measured demand [m].
+    expected
+        Expected demand of each epoch.
+    ask
+        Tells what will really be asked in an epoch.
+    """
+
+    n_types: int
+    cell_m: float
+    expected: Sequence[Demand]
+    ask: Callable[[int], Seen]
+
+    def measured(self, seen: Seen) -> Demand | None:
+        """Return the demand of an epoch; None if nothing was asked.
+
+        Parameters
+        ----------
+        seen
+            Its requests.
+        """
+        if not len(seen.time_s):
+            return None
+        return measure_demand(
+            seen.xy_m, seen.request_type, self.n_types, seen.end_s - seen.start_s, self.cell_m
+        )
 
 
 def measure_demand(

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geoedge.city.demand import Demand
-from geoedge.control.actions import Action, Change, Placement
+from geoedge.control.actions import REPAIRS, Action, Change, admitted, at_no_cost
 from geoedge.control.catalogue import Advertise, Catalogue, Scope
-from geoedge.control.replan import Limits, Prediction, Predictor, plan_epoch
+from geoedge.control.log import Decision, LogEntry, Review
+from geoedge.control.placement import Placement
+from geoedge.control.planners import PLANNERS, Planner, Situation
+from geoedge.control.planners.base import NEVER, Limits, Plan, Prediction, Predictor
 
-__all__ = ["LogEntry", "Operator", "Routing"]
+__all__ = ["Operator", "Routing"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+States = Literal["fetch", "compute", "sooner"]
 
 
 @dataclass(frozen=True)
@@ -26,35 +32,6 @@ class Routing:
     scope: Scope = "site"
     telemetry_period_s: float = 1.0
     telemetry_delay_s: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class LogEntry:
-    """One action as it was taken."""
-
-    epoch: int
-    time_s: float
-    action: Action
-    transfer_s: float
-
-
-@dataclass(frozen=True, eq=False)
-class Review:
-    """What the field says of an epoch's actions in hindsight, under the demand that really came.
-
-    Both coverages are the field's, at the prices that were, or would have been, advertised: those for the demand
-    before. So the field's own error is in both, and their difference is what the actions did.
-    """
-
-    without: float
-    """Coverage had none of the epoch's actions been done."""
-    with_actions: float
-    """Coverage with what they had brought by the end of the epoch."""
-
-    @property
-    def gain(self) -> float:
-        """Coverage gained by the actions."""
-        return self.with_actions - self.without
 
 
 class Operator:
@@ -72,23 +49,37 @@ class Operator:
         Bytes of the states of profile t that profile s lacks [B], shape (S, S).
     limits
         What plans must keep to; None for a controller that moves nothing.
+    planner
+        Who decides which caches move.
     profile_names
         Names for the reasons.
+    rng_of
+        Random stream of an epoch's plan, for planners that draw.
+    mix_of
+        Theory's mix for a demand, shape (S,), for planners that ask it.
+    states
+        Whether sites fetch states, compute them on one of their servers where two are free of states, or do what is
+        done sooner.
 
     Attributes
     ----------
     log
         Actions taken, in order.
+    decisions
+        What every plan was made on and promised.
     reviews
         Of every epoch with actions, once it is over, where prices are advertised.
     catalogue
         What is advertised now.
     prediction
         What is expected of the placement as it is.
+    absent
+        Whether the controller is down: what is advertised then stays as it is.
     """
 
     catalogue: Catalogue
     prediction: Prediction
+    absent: bool = False
 
     def __init__(
         self,
@@ -98,21 +89,40 @@ class Operator:
         *,
         transfer_bytes: Floats,
         limits: Limits | None = None,
+        planner: Planner = PLANNERS["greedy"],
         profile_names: Sequence[str] = (),
+        rng_of: Callable[[int], np.random.Generator] = np.random.default_rng,
+        mix_of: Callable[[Demand], Floats] | None = None,
+        states: States = "fetch",
     ) -> None:
         self.placement, self.routing, self.limits = placement, routing, limits
         self.log: list[LogEntry] = []
+        self.decisions: list[Decision] = []
         self.reviews: dict[int, Review] = {}
+        self.planner, self._rng_of, self._mix_of = planner, rng_of, mix_of
+        self.states = states
         self._predictor_of, self._transfer_bytes = predictor_of, transfer_bytes
         self._names = tuple(profile_names)
+        self._made: dict[int, tuple[Demand, Predictor]] = {}
+        self._changed = np.full(len(placement.profile), -NEVER, dtype=np.int64)
+        self._before = np.full(len(placement.profile), -1, dtype=np.int64)
         self._predictor: Predictor | None = None
+        self._demand: Demand | None = None
         self._last: Prediction | None = None
-        self._epoch = 0
+        self._epoch, self._since_s = 0, -np.inf
 
-    def act(self, time_s: float, epoch: int, demand: Demand | None) -> None:
+    def act(
+        self,
+        time_s: float,
+        epoch: int,
+        demand: Demand | None,
+        ahead: tuple[Demand, ...] | None = None,
+        known: tuple[Demand, ...] | None = None,
+    ) -> None:
         """Start an epoch: look back, plan and begin the moves, set prices.
 
-        Nothing is moved in epoch 0, as nothing has been measured before it.
+        Nothing is moved in epoch 0, as nothing has been measured before it; only a planner whose moves take no time
+        begins there.
 
         Parameters
         ----------
@@ -121,24 +131,43 @@ class Operator:
         epoch
             The epoch that starts.
         demand
-            Demand of the epoch just past, or what is expected of the first; None if nothing was asked, upon
-            which all stays as it is.
+            Demand of the epoch just past, or what is expected of the first; None if nothing was asked.
+        ahead
+            Forecast for prices and plans, first of the epoch that starts; by default that it will be as the last one
+            was. If it is empty, all stays as it is.
+        known
+            Forecast for plans, if it is another one.
         """
-        predictor = None if demand is None else self._predictor_of(demand)
-        self._review(predictor)
-        self._epoch = epoch
-        if predictor is not None:
-            self._predictor = predictor
-            if self.limits is not None and epoch > 0:
-                self._move(time_s, predictor, self.limits)
-        self._price(time_s)
+        forecast = (() if demand is None else (demand,)) if ahead is None else ahead
+        self._made = {}
+        self._review(None if demand is None else self._predicting(demand))
+        self._epoch, self._since_s = epoch, time_s
+        if forecast:
+            self._predictor, self._demand = self._predicting(forecast[0]), forecast[0]
+            if self.limits is not None and (epoch > 0 or self.planner.at_once):
+                self._move(time_s, forecast if known is None else known, self.limits)
+        self._price()
 
     def arrive(self, time_s: float) -> Sequence[Change]:
         """Let states that have arrived take effect, set prices anew, and return the changes."""
-        changes = self.placement.arrive(time_s)
+        changes = self.placement.advance(time_s)
         if changes:
-            self._price(time_s)
+            self._price()
         return changes
+
+    def order(self, time_s: float, epoch: int, action: Action) -> Action:
+        """Begin what a site does by itself, outside of any plan; note it, and return it with its states' source."""
+        action = self._sourced(action)
+        self.log.append(LogEntry(epoch, time_s, action, self.placement.transfer_s(action)))
+        self.placement.start((action,), time_s)
+        return action
+
+    def reassess(self) -> None:
+        """Predict anew what the same demand leads to, as sites have failed or come back, and set prices."""
+        if self._demand is not None and not self.absent:
+            self._made = {}
+            self._predictor, self._last = self._predicting(self._demand), None
+        self._price()
 
     def look_back(self, demand: Demand | None) -> None:
         """Review the actions of the last epoch under the demand that it turned out to have."""
@@ -146,39 +175,98 @@ class Operator:
 
     def _review(self, predictor: Predictor | None) -> None:
         """Note what the field says of the epoch's actions; it cannot say it of waits that sites report themselves."""
-        changes = [
-            change for entry in self.log if entry.epoch == self._epoch for change in entry.action.changes
-        ]
-        planner = self._predictor
+        changes, planner = self._standing_changes(), self._predictor
         if predictor is None or planner is None or not changes or self.routing.advertise != "equilibrium":
             return
-        done = self.prediction
-        profile = done.profile.copy()
-        for change in changes:
-            profile[change.site] = change.from_profile
-        undone = planner.solve(profile, done)
+        if self._epoch in self.reviews:  # the controller has been away since
+            return
+        priced, held = self.prediction, self.placement.profile
+        undone = planner.solve(_undone(priced.profile, changes), priced)
         self.reviews[self._epoch] = Review(
-            predictor.judge(undone.profile, undone.wait), predictor.judge(done.profile, done.wait)
+            predictor.judge(_undone(held, changes), undone.wait), predictor.judge(held, priced.wait)
         )
 
-    def _move(self, time_s: float, predictor: Predictor, limits: Limits) -> None:
-        plan = plan_epoch(
-            predictor,
-            self.placement.profile,
-            self._transfer_bytes,
-            limits,
-            busy=self.placement.in_transit,
-            profile_names=self._names,
-            start=self._last,
-        )
+    def _standing_changes(self) -> list[Change]:
+        """Return the changes of the epoch's plan at sites that have lost nothing since."""
+        mine = [entry for entry in self.log if entry.epoch == self._epoch]
+        lost = {site for entry in mine if entry.action.kind in REPAIRS for site in entry.action.sites}
+        lost |= {e.site for e in self.placement.journal if e.event == "fail" and e.time_s >= self._since_s}
+        plans = (entry.action for entry in mine if entry.action.kind not in REPAIRS)
+        return [change for action in plans for change in action.changes if change.site not in lost]
+
+    def _predicting(self, demand: Demand) -> Predictor:
+        """Return the predictor for a demand; the same one until sites fail or come back, or another epoch starts."""
+        if id(demand) not in self._made:
+            self._made[id(demand)] = demand, self._predictor_of(demand)
+        return self._made[id(demand)][1]
+
+    def _move(self, time_s: float, forecast: tuple[Demand, ...], limits: Limits) -> None:
+        if not forecast:
+            return
+        plan = self.planner.plan(self._situation(time_s, forecast, limits))
+        source = at_no_cost if self.planner.at_once else self._sourced
+        plan = replace(plan, actions=tuple(source(action) for action in plan.actions))
         self._last = plan.before
         for action in plan.actions:
-            seconds = action.transfer_s(self.placement.backhaul_bytes_per_s)
+            seconds = 0.0 if self.planner.at_once else self.placement.transfer_s(action)
             self.log.append(LogEntry(self._epoch, time_s, action, seconds))
-        self.placement.start(plan.actions, time_s)
+            for change in action.changes:
+                self._changed[change.site], self._before[change.site] = self._epoch, change.from_profile
+        self.decisions.append(self._decision(time_s, forecast[0], plan, limits))
+        self._begin(plan, time_s)
 
-    def _price(self, time_s: float) -> None:
+    def _decision(self, time_s: float, demand: Demand, plan: Plan, limits: Limits) -> Decision:
+        return Decision(
+            epoch=self._epoch,
+            time_s=time_s,
+            request_rate=demand.request_rate,
+            coverage_before=plan.before.coverage,
+            coverage_after=plan.after.coverage,
+            budget_bytes=np.inf if self.planner.at_once else limits.budget_bytes,
+            actions=len(plan.actions),
+            bytes_moved=sum(action.bytes_moved for action in plan.actions),
+            busy_sites=len(self.placement.busy),
+        )
+
+    def _sourced(self, action: Action) -> Action:
+        """Return an action with its states from where they are to come."""
+        memory = self.placement.memory
+        if self.states == "fetch" or memory is None or self.planner.at_once:
+            return action
+        own = admitted(action, memory.computed_s)
+        spare = all(memory.servers[each.from_profile, each.to_profile] > 1 for each in action.changes)
+        sooner = self.placement.transfer_s(own) < self.placement.transfer_s(action)
+        return own if spare and (sooner or self.states == "compute") else action
+
+    def _situation(self, time_s: float, forecast: tuple[Demand, ...], limits: Limits) -> Situation:
+        """Return what the planner is told."""
+        return Situation(
+            self._epoch,
+            time_s,
+            self.placement.goal,
+            self.placement.busy,
+            forecast,
+            self._predicting,
+            limits,
+            self._transfer_bytes,
+            self._rng_of(self._epoch),
+            self._names,
+            self._last,
+            self._epoch - self._changed,
+            self._before,
+            self._mix_of,
+        )
+
+    def _begin(self, plan: Plan, time_s: float) -> None:
+        if self.planner.at_once:
+            self.placement.become(plan.profile, time_s)
+        else:
+            self.placement.start(plan.actions, time_s)
+
+    def _price(self) -> None:
         """Ask for the equilibrium of what is held now, and advertise it."""
+        if self.absent:
+            return
         if self._predictor is not None:
             self.prediction = self._last = self._predictor.solve(self.placement.profile, self._last)
         routing = self.routing
@@ -187,8 +275,14 @@ class Operator:
             routing.scope,
             self.placement.profile,
             self.prediction.wait,
-            self._epoch,
-            time_s,
             routing.telemetry_period_s,
             routing.telemetry_delay_s,
         )
+
+
+def _undone(profile: Ints, changes: Sequence[Change]) -> Ints:
+    """Return a placement without some changes, shape (n,)."""
+    before = profile.copy()
+    for change in changes:
+        before[change.site] = change.from_profile
+    return before

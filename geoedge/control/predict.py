@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geoedge.control.alone import Alone, coarsened
-from geoedge.control.replan import Prediction
+from geoedge.control.planners.base import Prediction
 from geoedge.field.equilibrium import evaluate, solve_field
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ __all__ = ["FieldPredictor"]
 
 TOLERANCE = 1e-4
 """Residual of a solution, in utilisation."""
+COARSE_TOLERANCE = 3e-3
+"""Residual of a solution on coarse cells, in utilisation."""
 SCREEN_TOLERANCE = 0.03
 """Residual that is good enough on coarse cells, in utilisation."""
 
@@ -46,6 +48,8 @@ class FieldPredictor:
     most_screened
         Changes of one site that a screening looks at; of a larger fleet, those of the sites with the most
         misses and of those with the least to do.
+    tolerance
+        Residual of a solution, in utilisation.
     """
 
     def __init__(
@@ -57,13 +61,29 @@ class FieldPredictor:
         *,
         queue: WaitModel | QueueOfMix | None = None,
         most_screened: int = 256,
+        tolerance: float = TOLERANCE,
     ) -> None:
         self.problem, self.policy, self.scope, self.tau = problem, policy, scope, tau
-        self.queue = queue
+        self.queue, self.tolerance = queue, tolerance
         self.most_screened = most_screened
         self._coarse = coarsened(problem)
         self._alone: tuple[Prediction, Alone] | None = None
         self._known: dict[bytes, Prediction] = {}
+        self._rough: FieldPredictor | None = None
+
+    def coarse(self) -> FieldPredictor:
+        """Return a predictor on coarse cells, several times as fast; always the same one."""
+        if self._rough is None:
+            self._rough = FieldPredictor(
+                self._coarse,
+                self.policy,
+                self.scope,
+                self.tau,
+                queue=self.queue,
+                most_screened=self.most_screened,
+                tolerance=COARSE_TOLERANCE,
+            )
+        return self._rough
 
     def solve(self, profile: Ints, start: Prediction | None = None) -> Prediction:
         """Return the equilibrium of a placement.
@@ -77,7 +97,9 @@ class FieldPredictor:
         """
         key = profile.tobytes()
         if key not in self._known:
-            self._known[key] = _prediction(self._solve(self.problem, profile, start, TOLERANCE), self.tau)
+            self._known[key] = _prediction(
+                self._solve(self.problem, profile, start, self.tolerance), self.tau
+            )
         return self._known[key]
 
     def judge(self, profile: Ints, wait: Floats) -> float:

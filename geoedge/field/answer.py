@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoedge.errors import GeoEdgeError
+from geoedge.policies import POLICIES
 from geoedge.theory.protocols import QueueOfMix, WaitModel, select
 from geoedge.theory.queueing import ErlangC, erlang_c
 
@@ -92,8 +93,6 @@ class FieldAnswer:
     @cached_property
     def offset(self) -> Floats:
         """Cost of a site beyond the radio delay [s], shape (n, Q)."""
-        from geoedge.serving.routing import POLICIES
-
         return POLICIES[self.policy](self._prefill, self.advertised_wait)
 
     @cached_property

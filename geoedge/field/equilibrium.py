@@ -20,6 +20,7 @@ import numpy as np
 from geoedge.errors import GeoEdgeError
 from geoedge.field._market import Market, State
 from geoedge.field._newton import FIRST_STRIDE, advance
+from geoedge.policies import CLOSED_FORMS, POLICIES
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -50,10 +51,10 @@ ROUGH = 1e-2
 def _checked(problem: FieldProblem, policy: str, waits: ArrayLike | None) -> Floats:
     """Return waits of all sites [s], shape (n,), after refusing unknown policies and impossible waits."""
     from geoedge.field.queues import BACKLOG_S
-    from geoedge.serving.routing import POLICIES
 
-    if policy not in POLICIES:
-        msg = f"`policy` must be one of {', '.join(sorted(POLICIES))}, not {policy!r}"
+    if policy not in CLOSED_FORMS:
+        stands = f"; for {policy} it is {POLICIES[policy].solved_as}" if policy in POLICIES else ""
+        msg = f"`policy` must be one of {', '.join(sorted(CLOSED_FORMS))}, not {policy!r}{stands}"
         raise GeoEdgeError(msg)
     if waits is None:
         return np.zeros(problem.n_sites)

@@ -13,6 +13,9 @@ from geoedge.errors import OutputError
 
 __all__ = ["policy", "shared_head"]
 
+SCRIPTS = ("codec.js", "surfaces.js", "marks.js", "time.js", "charts.js", "page.js")
+"""The page's own scripts, each using those before it."""
+
 
 def policy(page: str) -> str:
     """Return the content security policy that lets exactly the scripts of this page run, and load nothing."""
@@ -31,14 +34,15 @@ def shared_head() -> str:
     own = files("geoedge.maps") / "assets"
     read = {
         name: (own / name).read_text(encoding="utf-8")
-        for name in ("page.css", "page.js", "leaflet-license.txt")
+        for name in ("page.css", "leaflet-license.txt", *SCRIPTS)
     }
+    ours = "\n".join(['"use strict";', *(read[name] for name in SCRIPTS)])
     script, style = _leaflet()
     return (
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<!--\n{read['leaflet-license.txt']}-->\n"
         f"<style>{style}</style>\n<style>{read['page.css']}</style>\n"
-        f"<script>{script}</script>\n<script>{read['page.js']}</script>"
+        f"<script>{script}</script>\n<script>{ours}</script>"
     )
 
 

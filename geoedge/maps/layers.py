@@ -6,7 +6,7 @@ scales that also write the legends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from geoedge.maps.outlines import STREET_CLASSES, street_lines
 from geoedge.maps.page import MapLayer
-from geoedge.maps.scales import CategoryScale, utilisation_scale
-from geoedge.maps.wire import ToLonLat, encode_lines, encode_point, encode_polygons
-from geoedge.maps.words import byte_count, clock, percent, plain_text, points, rate, seconds
+from geoedge.maps.scales import CategoryScale, coverage_scale, utilisation_scale, wait_scale
+from geoedge.maps.wire import ToLonLat, encode_lines, encode_polygons
+from geoedge.workload import ACTIVITIES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,37 +26,32 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HOT_SITES",
-    "REGION_OPACITY",
     "Region",
-    "action_layers",
+    "action_layer",
     "by_epoch",
     "each",
-    "hot_site_layers",
+    "event_layer",
+    "hot_site_layer",
     "land_layer",
-    "region_layers",
-    "site_layers",
+    "people_layer",
+    "site_layer",
     "site_load",
     "street_layer",
 ]
 
 HOT_SITES = 10
 """How many sites the ranking of hot sites names."""
-ACTION_COLOUR = "#6a00a8"
-REGION_OPACITY = 0.42
+PEOPLE_COLOURS = ("#0072b2", "#d55e00", "#b0508a", "#4d5966")
+"""At home, at work, at leisure, on the street."""
 STREET_STYLES: tuple[Mapping[str, Any], ...] = (
     {"color": "#9aa5b1", "weight": 0.7, "opacity": 0.75},
     {"color": "#8793a1", "weight": 1.3, "opacity": 0.85},
     {"color": "#5d6977", "weight": 2.2, "opacity": 0.9},
 )
-SITE_FIELDS = (
-    "Kind",
-    "Profile",
-    "Utilisation",
-    "Load offered",
-    "Mean wait",
-    "In time",
-    "Requests",
-    "Prefill asked",
+DARK_STREETS: tuple[Mapping[str, Any], ...] = (
+    {"color": "#4a5562", "weight": 0.7, "opacity": 0.8},
+    {"color": "#5d6977", "weight": 1.3, "opacity": 0.85},
+    {"color": "#8793a1", "weight": 2.2, "opacity": 0.9},
 )
 
 
@@ -93,6 +88,7 @@ def street_layer(city: City, tolerance_m: float) -> MapLayer:
         [["line", lines, level, None, {}] for level, lines in enumerate(bundles) if lines],
         pane="streets",
         styles=STREET_STYLES,
+        dark_styles=DARK_STREETS,
         legends=[legend.legend(form="lines")],
         show=True,
     )
@@ -113,7 +109,9 @@ def land_layer(boundary: Any, to_lonlat: ToLonLat) -> MapLayer:
         "Land",
         [["polygon", encode_polygons(boundary, to_lonlat), 0, None, {}]],
         pane="land",
-        style={"color": "#7b8794", "weight": 1, "opacity": 0.8, "fillColor": "#ffffff", "fillOpacity": 1},
+        style={"color": "#7b8794", "weight": 1, "opacity": 0.8, "fillOpacity": 1},
+        styles=[{"fillColor": "#ffffff"}],
+        dark_styles=[{"fillColor": "#1c232c"}],
         show=True,
     )
 
@@ -121,40 +119,40 @@ def land_layer(boundary: Any, to_lonlat: ToLonLat) -> MapLayer:
 # -- sites ------------------------------------------------------------------------------------------
 
 
-def site_layers(sites: pd.DataFrame, epochs: pd.DataFrame, profiles: CategoryScale) -> list[MapLayer]:
-    """Return the sites of every epoch: colour by utilisation, black where more is asked than they have; shape by profile.
+def site_layer(sites: pd.DataFrame, profiles: CategoryScale, reliability: float) -> MapLayer:
+    """Return the sites: colour by load, wait, share in time or cache; shape by profile.
 
     Parameters
     ----------
     sites
-        One row a site: site, name, kind, lon, lat.
-    epochs
-        One row an epoch and site: epoch, start_s, end_s, site, profile, requests, missed, utilization,
-        offered_load, mean_wait_s, prefill_s_per_s.
+        One row a site.
     profiles
         Names, colours and shapes of the profiles.
+    reliability
+        Share of requests that should be in time; one of the edges of its scale.
     """
-    scale = utilisation_scale()
     radius = 7.0 if len(sites) <= 150 else 5.0 if len(sites) <= 600 else 3.5
-    return [
-        MapLayer(
-            "sites",
-            "Sites",
-            [
-                _site_feature(row, int(row.profile) * len(scale.colours) + int(level), profiles.names)
-                for row, level in zip(each(rows), scale.index(site_load(rows)), strict=True)
-            ],
-            pane="sites",
-            question="How loaded is each site, and how does it serve?",
-            fields=SITE_FIELDS,
-            style={"color": "#10151b", "weight": 1.4, "fillOpacity": 1, "radius": radius},
-            styles=[{"fillColor": c, "shape": shape} for shape in profiles.shapes for c in scale.colours],
-            legends=[scale.legend(), profiles.legend(form="shapes")],
-            epoch=epoch,
-            show=True,
-        )
-        for epoch, rows in by_epoch(_with_places(epochs, sites))
+    scales = {"load": utilisation_scale(), "wait": wait_scale(), "in_time": coverage_scale(reliability)}
+    labels = {"load": "load", "wait": "mean wait", "in_time": "requests in time"}
+    colourings: list[dict[str, Any]] = [
+        {"key": key, "label": labels[key], "legend": scale.legend(), **scale.described()}
+        for key, scale in scales.items()
     ]
+    shapes = profiles.legend(form="shapes")
+    colourings.append(
+        {"key": "profile", "label": "what is cached", "colours": list(profiles.colours), "legend": shapes}
+    )
+    return MapLayer(
+        "sites",
+        "Sites",
+        pane="sites",
+        kind="sites",
+        question="How hot is each site, and what does it keep?",
+        style={"color": "#10151b", "weight": 1.4, "fillOpacity": 1, "radius": radius},
+        legends=[shapes],
+        show=True,
+        more={"colourings": colourings},
+    )
 
 
 def site_load(rows: pd.DataFrame) -> NDArray[np.float64]:
@@ -168,34 +166,6 @@ def site_load(rows: pd.DataFrame) -> NDArray[np.float64]:
     offered = rows["offered_load"].to_numpy(dtype=np.float64)
     used = rows["utilization"].to_numpy(dtype=np.float64)
     return np.nan_to_num(np.where(offered >= 1, offered, used), posinf=np.inf)
-
-
-def _with_places(table: pd.DataFrame, sites: pd.DataFrame) -> pd.DataFrame:
-    return table.merge(sites[["site", "name", "kind", "lon", "lat"]], on="site", validate="many_to_one")
-
-
-def _site_feature(row: Any, style: int, profile_names: tuple[str, ...]) -> list[Any]:
-    over = ", more than one GPU has" if row.prefill_s_per_s > 1 else ""
-    tip = [
-        _title(row),
-        plain_text(row.kind),
-        plain_text(profile_names[row.profile]),
-        percent(row.utilization),
-        percent(row.offered_load),
-        seconds(row.mean_wait_s),
-        percent(1.0 - row.missed / row.requests) if row.requests else "–",
-        rate(row.requests / (row.end_s - row.start_s), "/s"),
-        rate(row.prefill_s_per_s, "s/s") + over,
-    ]
-    return ["point", _place(row), style, tip, {}]
-
-
-def _title(row: Any) -> str:
-    return plain_text(row.name) or f"Site {row.site}"
-
-
-def _place(row: Any) -> list[int]:
-    return encode_point(np.array([row.lon, row.lat]))
 
 
 @dataclass(frozen=True)
@@ -225,144 +195,42 @@ class Region:
     prefill_s: float
 
 
-def region_layers(
-    regions: Iterable[Region], sites: pd.DataFrame, profiles: CategoryScale, to_lonlat: ToLonLat
-) -> list[MapLayer]:
-    """Return the serving regions of every epoch and request type, coloured by the profile that serves.
-
-    Parameters
-    ----------
-    regions
-        The regions.
-    sites
-        One row a site: site, name.
-    profiles
-        Names and colours of the profiles.
-    to_lonlat
-        From points [m], shape (n, 2), to longitude and latitude [degree].
-    """
-    names = {int(row.site): _title(row) for row in each(sites)}
-    groups: dict[tuple[int, int], list[list[Any]]] = {}
-    for region in regions:
-        tip = [names[region.site], plain_text(profiles.names[region.profile])]
-        tip += [seconds(region.prefill_s), seconds(region.wait_s)]
-        feature = ["polygon", encode_polygons(region.geometry, to_lonlat), region.profile, tip, {}]
-        groups.setdefault((region.epoch, region.type), []).append(feature)
-    return [
-        MapLayer(
-            "regions",
-            "Serving regions",
-            features,
-            role="surface",
-            question="Which site answers a request of this type from here, and with which cache?",
-            fields=("Profile", "Prefill of this type", "Wait advertised"),
-            style={"color": "#2b333d", "weight": 1.1, "opacity": 0.8, "fillOpacity": REGION_OPACITY},
-            styles=[{"fillColor": colour} for colour in profiles.colours],
-            legends=[profiles.legend() | {"opacity": REGION_OPACITY}],
-            epoch=epoch,
-            type=kind,
-            show=True,
-        )
-        for (epoch, kind), features in sorted(groups.items())
-    ]
+# -- where it hurts, what was done, who was where ------------------------------------------------------
 
 
-# -- where it hurts, and what was done ----------------------------------------------------------------
+def hot_site_layer() -> MapLayer:
+    """Return the sites with the largest shares of all missed requests of each epoch, ranked."""
+    more = {"ranking": "Hottest sites, share of all misses", "count": HOT_SITES}
+    return MapLayer("hot_sites", "Hottest sites", pane="ranks", kind="ranks", show=True, more=more)
 
 
-def hot_site_layers(sites: pd.DataFrame, epochs: pd.DataFrame) -> list[MapLayer]:
-    """Return the sites with the largest shares of all missed requests of each epoch, ranked.
-
-    Parameters
-    ----------
-    sites
-        One row a site: site, name, kind, lon, lat.
-    epochs
-        One row an epoch and site: epoch, site, requests, missed.
-    """
-    return [
-        MapLayer(
-            "hot_sites",
-            "Hottest sites",
-            _ranked(rows),
-            pane="ranks",
-            fields=("Share of all misses", "Missed of its own"),
-            epoch=epoch,
-            ranking="Hottest sites, share of all misses",
-            show=True,
-        )
-        for epoch, rows in by_epoch(_with_places(epochs, sites))
-    ]
+def action_layer() -> MapLayer:
+    """Return what the controller did in each epoch."""
+    return MapLayer(
+        "actions",
+        "Moves",
+        pane="actions",
+        kind="actions",
+        question="What moved: rings mark sites whose cache changes, arrows an exchange, in the colour of what comes.",
+        show=True,
+    )
 
 
-def _ranked(rows: pd.DataFrame) -> list[list[Any]]:
-    total = float(rows.missed.sum())
-    worst = rows[rows.missed > 0].sort_values(["missed", "site"], ascending=[False, True]).head(HOT_SITES)
-    features = []
-    for rank, row in enumerate(each(worst), start=1):
-        share = float(row.missed) / total
-        tip = [_title(row), percent(share), percent(float(row.missed) / float(row.requests))]
-        more = {"rank": rank, "size": round(17 + 22 * share**0.5)}
-        features.append(["rank", _place(row), 0, tip, more])
-    return features
+def event_layer() -> MapLayer:
+    """Return what happened besides an ordinary day: crowds, failures, losses."""
+    return MapLayer("events", "Events", pane="actions", kind="events", show=True)
 
 
-def action_layers(
-    sites: pd.DataFrame, actions: pd.DataFrame, profile_names: tuple[str, ...]
-) -> list[MapLayer]:
-    """Return what the controller did in each epoch; no layer if it did nothing at all.
-
-    Parameters
-    ----------
-    sites
-        One row a site: site, name, kind, lon, lat.
-    actions
-        The controller's log: epoch, action, site, partner_site (-1 for none), from_profile, to_profile,
-        bytes_moved, effective_s, predicted_gain, realised_gain.
-    profile_names
-        Names of the profiles.
-    """
-    place = {int(row.site): row for row in each(sites)}
-    legend = CategoryScale("Controller", ("Site whose cache changes",), (ACTION_COLOUR,), ("circle",))
-    return [
-        MapLayer(
-            "actions",
-            "Controller actions",
-            [feature for row in each(rows) for feature in _action_features(row, place, profile_names)],
-            pane="actions",
-            fields=(
-                "Action",
-                "From",
-                "To",
-                "With",
-                "Moved",
-                "In effect at",
-                "Predicted gain",
-                "Gain in hindsight (field)",
-            ),
-            style={"color": ACTION_COLOUR, "weight": 3, "fill": False, "radius": 13, "shape": "circle"},
-            legends=[legend.legend(form="shapes")],
-            epoch=epoch,
-            show=True,
-        )
-        for epoch, rows in (by_epoch(actions) if len(actions) else ())
-    ]
-
-
-def _action_features(
-    row: Any, place: Mapping[int, Any], profile_names: tuple[str, ...]
-) -> Iterator[list[Any]]:
-    """Yield a ring around each site whose cache an action changes; the two of a migration exchange profiles."""
-    before, after = (plain_text(profile_names[p]) for p in (row.from_profile, row.to_profile))
-    rest = [
-        byte_count(float(row.bytes_moved)),
-        clock(float(row.effective_s)) if np.isfinite(row.effective_s) else "–",
-        points(float(row.predicted_gain)),
-        points(float(row.realised_gain)),
-    ]
-    action, site, partner = plain_text(row.action), int(row.site), int(row.partner_site)
-    other = _title(place[partner]) if partner >= 0 else ""
-    yield ["point", _place(place[site]), 0, [_title(place[site]), action, before, after, other, *rest], {}]
-    if partner >= 0:
-        tip = [other, action, after, before, _title(place[site]), *rest]
-        yield ["point", _place(place[partner]), 0, tip, {}]
+def people_layer() -> MapLayer:
+    """Return where some people are, by what they do, and where they came from in the epoch before."""
+    legend = CategoryScale(
+        "People, a sample", tuple(a.capitalize() for a in ACTIVITIES), PEOPLE_COLOURS, ("circle",) * 4
+    )
+    return MapLayer(
+        "people",
+        "People",
+        pane="people",
+        kind="people",
+        legends=[legend.legend(form="shapes") | {"filled": True}],
+        more={"colours": list(PEOPLE_COLOURS)},
+    )

@@ -22,7 +22,7 @@ from geoedge.maps.inline import policy, shared_head
 from geoedge.maps.wire import UNIT, script_json
 from geoedge.maps.words import plain_text
 
-__all__ = ["LIMIT_BYTES", "ODBL_CREDIT", "MapLayer", "MapPage"]
+__all__ = ["LIMIT_BYTES", "ODBL_CREDIT", "MapLayer", "MapPage", "RunData"]
 
 LIMIT_BYTES = 5_000_000
 """What a page may weigh [B]."""
@@ -39,6 +39,7 @@ PANES = (
     ("surface", 320, "canvas", True),
     ("outline", 340, "canvas", False),
     ("streets", 360, "canvas", False),
+    ("people", 380, "canvas", False),
     ("actions", 410, "svg", True),
     ("sites", 420, "svg", True),
     ("ranks", 440, "none", True),
@@ -57,35 +58,36 @@ class _Text(Element):
 
 
 class MapLayer(MacroElement):
-    """One layer of the map: features of one theme, for one epoch and request type or for all.
+    """One layer of the map, which one switch shows and hides.
 
     Parameters
     ----------
     theme
-        Short name that all layers of one switch share.
+        Short name of the layer.
     label
         What the switch is called.
     features
-        ``[form, geometry, style, tip, more]`` each: form is polygon, line, point or rank; geometry as `wire`
-        encodes it; style an index into `styles`; tip a title and one text a field, or None; more further options.
+        ``[form, geometry, style, tip, more]`` each, the same at all times: form is polygon, line or point; geometry
+        as `wire` encodes it; style an index into `styles`; tip a title and one text a field, or None; more further
+        options.
     role
         ``"surface"``: one of these is shown at a time; ``"overlay"``: any number.
     pane
         Name of one of `PANES`.
+    kind
+        ``"features"``, or how the page draws the layer from the run's own numbers.
     question
         The question that this theme answers.
     fields
         What the texts of a tip are.
-    style, styles
-        Leaflet path options of all features, and of each class of them.
+    style, styles, dark_styles
+        Leaflet path options of all features, and of each class of them, on light and on dark ground.
     legends
         Legends as the scales write them.
-    epoch, type
-        Index of the epoch and request type that the layer belongs to; None for all.
     show
         Whether the page opens with it.
-    ranking
-        Heading under which the panel lists the features; empty for no list.
+    more
+        What the page needs to know besides to draw this kind.
     """
 
     _template = Template("{% macro script(this, kwargs) %}geoedge.add({{ this.payload }});\n{% endmacro %}")
@@ -94,38 +96,38 @@ class MapLayer(MacroElement):
         self,
         theme: str,
         label: str,
-        features: Sequence[Sequence[Any]],
+        features: Sequence[Sequence[Any]] = (),
         *,
         role: str = "overlay",
         pane: str = "surface",
+        kind: str = "features",
         question: str = "",
         fields: Sequence[str] = (),
         style: Mapping[str, Any] | None = None,
         styles: Sequence[Mapping[str, Any]] = ({},),
+        dark_styles: Sequence[Mapping[str, Any]] = (),
         legends: Sequence[Mapping[str, Any]] = (),
-        epoch: int | None = None,
-        type: int | None = None,
         show: bool = False,
-        ranking: str = "",
+        more: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._name = "MapLayer"
-        self.theme, self.epoch, self.type = theme, epoch, type
+        self.theme, self.kind = theme, kind
         self.features = list(features)
         self.description = {
             "theme": theme,
             "label": label,
             "role": role,
             "pane": pane,
+            "kind": kind,
             "question": question,
             "fields": list(fields),
             "style": dict(style or {}),
             "styles": [dict(item) for item in styles],
+            "dark_styles": [dict(item) for item in dark_styles],
             "legends": [dict(item) for item in legends],
-            "epoch": epoch,
-            "type": type,
             "show": show,
-            "ranking": ranking,
+            **(more or {}),
         }
 
     @cached_property
@@ -134,18 +136,43 @@ class MapLayer(MacroElement):
         return script_json({**self.description, "features": self.features})
 
 
+class RunData(MacroElement):
+    """The numbers of a run, from which the page draws every epoch itself.
+
+    Parameters
+    ----------
+    data
+        What `rundata` and its neighbours make of the run.
+    """
+
+    _template = Template("{% macro script(this, kwargs) %}geoedge.run({{ this.payload }});\n{% endmacro %}")
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._name = "RunData"
+        self.data = dict(data)
+
+    @cached_property
+    def payload(self) -> str:
+        """The numbers as JSON for the page's script."""
+        return script_json(self.data)
+
+
 class PageFigure(Figure):
     """The document around the map: head line, map, and the panel with switches, legends and notes."""
 
     _template = Template(
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<title>{{ this.title|e }}</title>\n{{ this.header.render(**kwargs) }}\n</head>\n<body>\n"
-        '<header class="page-head"><h1><bdi>{{ this.title|e }}</bdi></h1>'
+        '<header class="page-head"><div class="page-title"><h1><bdi>{{ this.title|e }}</bdi></h1>'
+        '<button type="button" id="scheme" aria-label="Dark or light colours"></button></div>'
         "{% for line in this.lines %}<p><bdi>{{ line|e }}</bdi></p>{% endfor %}"
         "<noscript>This map needs JavaScript; it loads nothing from outside.</noscript></header>\n"
-        "{{ this.html.render(**kwargs) }}\n"
-        '<aside class="page-side" aria-label="Layers and legends"><div id="controls"></div>'
-        '<div id="legends" aria-live="polite"></div>'
+        "<main>{{ this.html.render(**kwargs) }}\n"
+        '<section id="card" class="card" aria-labelledby="card-title" hidden></section></main>\n'
+        '<section id="time" class="page-time" aria-label="Time"></section>\n'
+        '<aside class="page-side" aria-label="Layers and legends" tabindex="0"><div id="controls"></div>'
+        '<div id="legends"></div><div id="ranking"></div>'
         '{% if this.notes %}<h2>Notes</h2><ul class="notes">'
         "{% for note in this.notes %}<li>{{ note|e }}</li>{% endfor %}</ul>{% endif %}</aside>\n"
         "<script>\n{{ this.script.render(**kwargs) }}\n{{ this.map.start_call() }}\n</script>\n</body>\n</html>\n"
@@ -218,7 +245,7 @@ class MapPage(folium.Map):
     default_css: list[tuple[str, str]] = []  # noqa: RUF012
     _template = Template(
         "{% macro html(this, kwargs) %}"
-        '<div class="page-map" id="{{ this.get_name() }}" role="application" aria-label="Map"></div>'
+        '<div class="page-map" id="{{ this.get_name() }}" role="region" aria-label="Map"></div>'
         "{% endmacro %}{% macro script(this, kwargs) %}"
         'const {{ this.get_name() }} = L.map("{{ this.get_name() }}", {{ this.leaflet_options() }});\n'
         "{% endmacro %}"

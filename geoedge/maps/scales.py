@@ -25,7 +25,9 @@ __all__ = [
     "difference_scale",
     "profile_scale",
     "ramp",
+    "ttft_scale",
     "utilisation_scale",
+    "wait_scale",
 ]
 
 Floats = NDArray[np.float64]
@@ -35,6 +37,10 @@ LOAD_RAMP = ("#fdf3c4", "#f2a541", "#c8443c", "#5a1040")
 COVERAGE_RAMP = ("#1b1f52", "#2b6a99", "#6cbfb7", "#e3f3cf")
 DEMAND_RAMP = ("#f3edf8", "#b79fd3", "#7b4ba3", "#341058")
 DIFFERENCE_RAMP = ("#7f3300", "#e38b34", "#e4e4e4", "#5b9bd0", "#123f7a")
+DARK_DEMAND_RAMP = ("#2a2138", "#5f3f85", "#a678c9", "#f0dcff")
+DARK_DIFFERENCE_RAMP = ("#ffb15c", "#a85a14", "#3a4048", "#2f6fae", "#8cc8ff")
+TTFT_RAMP = ("#f2f7e4", "#a8d5b0", "#4aa3a6", "#2b5f94", "#3a2469")
+DARK_TTFT_RAMP = ("#152a33", "#1f5560", "#3f9a94", "#a5d59a", "#fdf6b5")
 OVER_CAPACITY = "#000000"
 PROFILE_COLOURS = (
     "#0072b2",
@@ -117,6 +123,8 @@ class BinnedScale:
         What a value is multiplied with before it is printed: 100 for percentages.
     signed
         Print a plus before positive edges.
+    dark
+        Colours on a dark ground, shape (k + 1,); empty for the same.
     """
 
     title: str
@@ -125,6 +133,7 @@ class BinnedScale:
     colours: tuple[str, ...]
     factor: float = 1.0
     signed: bool = False
+    dark: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.colours) != len(self.edges) + 1 or list(self.edges) != sorted(set(self.edges)):
@@ -161,8 +170,14 @@ class BinnedScale:
             "title": self.title,
             "unit": self.unit,
             "colours": list(self.colours),
+            **({"dark": list(self.dark)} if self.dark else {}),
             "ticks": [self.tick(edge) for edge in self.edges],
         }
+
+    def described(self) -> dict[str, object]:
+        """Return the classes as the page takes them, to colour with the same edges and colours."""
+        dark = {"dark": list(self.dark)} if self.dark else {}
+        return {"edges": list(self.edges), "colours": list(self.colours), **dark}
 
 
 @dataclass(frozen=True)
@@ -231,8 +246,8 @@ def difference_scale() -> BinnedScale:
     """Return the diverging scale of coverage minus its prediction, centred on zero and the same for all runs."""
     steps = (0.02, 0.05, 0.1, 0.2)
     edges = (*(-step for step in reversed(steps)), *steps)
-    colours = ramp(DIFFERENCE_RAMP, len(edges) + 1)
-    return BinnedScale("Real map minus Poisson prediction", "points", edges, colours, 100.0, signed=True)
+    colours, dark = (ramp(anchors, len(edges) + 1) for anchors in (DIFFERENCE_RAMP, DARK_DIFFERENCE_RAMP))
+    return BinnedScale("Real map minus Poisson prediction", "points", edges, colours, 100.0, True, dark)
 
 
 def demand_scale(values: Floats) -> BinnedScale:
@@ -248,4 +263,24 @@ def demand_scale(values: Floats) -> BinnedScale:
     power = int(np.floor(np.log10(top)))
     steps = np.array([step * 10.0**p for p in range(power - 3, power + 1) for step in (1, 2, 5)])
     edges = tuple(float(f"{edge:.1g}") for edge in steps[steps <= top][-7:])
-    return BinnedScale("Request density", "requests/(s km²)", edges, ramp(DEMAND_RAMP, len(edges) + 1))
+    colours, dark = (ramp(anchors, len(edges) + 1) for anchors in (DEMAND_RAMP, DARK_DEMAND_RAMP))
+    return BinnedScale("Request density", "requests/(s km²)", edges, colours, dark=dark)
+
+
+def wait_scale() -> BinnedScale:
+    """Return the scale of a site's mean wait."""
+    edges = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
+    return BinnedScale("Mean wait", "s", edges, ramp(LOAD_RAMP, len(edges) + 1))
+
+
+def ttft_scale(target_s: float) -> BinnedScale:
+    """Return the scale of the mean time to the first token, with the target as one of its edges.
+
+    Parameters
+    ----------
+    target_s
+        Target [s].
+    """
+    edges = tuple(target_s * share for share in (0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5))
+    colours, dark = (ramp(anchors, len(edges) + 1) for anchors in (TTFT_RAMP, DARK_TTFT_RAMP))
+    return BinnedScale("Mean time to first token", "s", edges, colours, dark=dark)

@@ -14,9 +14,10 @@ import shapely
 from geoedge.errors import OutputError
 from geoedge.files import write_whole
 from geoedge.maps import layers
-from geoedge.maps.compose import RunView
 from geoedge.maps.outlines import street_lines
 from geoedge.maps.scales import BinnedScale, CategoryScale, utilisation_scale
+from geoedge.maps.surfaces import REGION_OPACITY
+from geoedge.maps.view import RunView
 from geoedge.maps.words import percent, plain_text
 from geoedge.units import KM
 
@@ -155,7 +156,7 @@ def _areas(axes: Axes, area: Any, **style: Any) -> None:
 def _regions(axes: Axes, view: RunView, land: Any, epoch: int, request_type: int) -> None:
     for region in view.regions(land, 2.0, epoch=epoch, request_type=request_type):
         colour = view.profiles.colours[region.profile]
-        _areas(axes, region.geometry, facecolor=colour, alpha=layers.REGION_OPACITY, linewidth=0, zorder=2)
+        _areas(axes, region.geometry, facecolor=colour, alpha=REGION_OPACITY, linewidth=0, zorder=2)
         _areas(axes, region.geometry, facecolor="none", edgecolor="#2b333d", linewidth=0.7, zorder=3)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -28,8 +29,14 @@ UNIT = 1e-5
 """Resolution of coordinates in the page [degree]: about one metre."""
 
 
+_TAG = re.compile(r"\{(?=[{%#])")
+"""What opens a tag of a template; in JSON it stands within texts alone."""
+
+
 def script_json(value: object) -> str:
-    """Return JSON that can stand inside a script element: no markup, no line separators, no NaN.
+    """Return JSON that can stand inside a script element and a Jinja template: no markup, no line separators, no NaN.
+
+    Folium reads scripts of layers as templates once more, so that a name with tags in it would be carried out.
 
     Parameters
     ----------
@@ -46,7 +53,8 @@ def script_json(value: object) -> str:
     except ValueError:
         msg = "map: a layer holds a number that is not finite, which no page can draw; leave such rows out"
         raise OutputError(msg) from None
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return _TAG.sub(r"\\u007b", text)
 
 
 def encode_point(lonlat: Floats) -> list[int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import unicodedata
 
+from geoedge import units
+
 __all__ = ["byte_count", "clock", "percent", "plain_text", "points", "rate", "seconds"]
 
 LONGEST = 80
@@ -71,6 +73,5 @@ def byte_count(value: float) -> str:
 
 def clock(time_s: float) -> str:
     """Return the time of day of seconds since midnight; days after the first are counted."""
-    minutes = round(time_s / 60.0)
-    days, rest = divmod(minutes, 24 * 60)
-    return f"{rest // 60:02d}:{rest % 60:02d}" + (f" +{days} d" if days else "")
+    days = round(time_s / 60.0) // (24 * 60)
+    return units.clock(time_s) + (f" +{days} d" if days else "")

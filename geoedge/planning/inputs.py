@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geoedge.control.replan import deep_profiles
+from geoedge.control.planners.base import deep_profiles
 from geoedge.study import poisson_network, prepare, stated_network
 from geoedge.theory.placement import PlacementLimits
 from geoedge.theory.sensitivity import Knob

@@ -211,7 +211,7 @@ def plan(
     tell("networks", 0, 1)
     inputs = plan_inputs(scenario, city, layout)
     networks, target = inputs.networks, scenario.target.ttft_target_s
-    chosen = policy or scenario.routing.policy
+    chosen = policy or scenario.routing.solved_as
     rng = stream(scenario.seed, "placement search")
     asked = _Asked(inputs, target, chosen, method, law, service_queue(scenario), rng)
     factors = scenario.plan.load_factors

@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from geoedge.control.actions import REPAIRS
 from geoedge.maps.words import plain_text
 from geoedge.report._text import number, terminal
 from geoedge.results import Results
-from geoedge.units import GIB
+from geoedge.units import GIB, clock
 
 __all__ = ["print_run"]
 
@@ -23,11 +24,6 @@ HOTTEST = 8
 """Sites listed as hottest."""
 MOVES = 12
 """Controller actions listed."""
-
-
-def _clock(time_s: float) -> str:
-    minutes = round(time_s / 60.0)
-    return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
 
 
 def print_run(results: Results, folder: Path, console: Console | None = None) -> None:
@@ -67,7 +63,7 @@ def print_run(results: Results, folder: Path, console: Console | None = None) ->
 def _window_line(meta: Mapping[str, Any]) -> str:
     start = meta["start_s"] + meta["warm_up_s"]
     return (
-        f"{_clock(start)}–{_clock(meta['horizon_s'])} after {meta['warm_up_s'] / 60:.0f} min of warm-up; "
+        f"{clock(start)}–{clock(meta['horizon_s'])} after {meta['warm_up_s'] / 60:.0f} min of warm-up; "
         f"TTFT target {meta['ttft_target_s']:g} s; seed {meta['seed']}"
     )
 
@@ -144,7 +140,9 @@ def _hottest_table(results: Results) -> Table:
 
 
 def _moves_table(results: Results) -> Table | Text:
-    actions, names = results.actions, results.meta["profile_names"]
+    names = results.meta["profile_names"]
+    repairs = results.actions["action"].isin(REPAIRS)
+    actions = results.actions[~repairs]
     if actions.empty:
         return Text(f"Controller ({results.meta['controller']}): no moves.")
     moved = actions["bytes_moved"].sum() / GIB
@@ -161,15 +159,17 @@ def _moves_table(results: Results) -> Table | Text:
     site_name = results.sites.set_index("site")["name"]
     for row in actions.head(MOVES).to_dict("records"):
         table.add_row(
-            _clock(row["time_s"]),
+            clock(row["time_s"]),
             str(row["action"]),
             Text(plain_text(site_name[row["site"]]) or f"site {row['site']}"),
             Text(f"{names[row['from_profile']]} → {names[row['to_profile']]}"),
             f"{row['bytes_moved'] / GIB:.2f}",
             f"{row['predicted_gain']:+.4f}",
         )
-    if len(actions) > MOVES:
-        table.caption = f"{len(actions) - MOVES} more in actions.parquet"
+    more = [f"{len(actions) - MOVES} more"] if len(actions) > MOVES else []
+    more += [f"{repairs.sum()} repairs of sites by themselves"] if repairs.any() else []
+    if more:
+        table.caption = f"{' and '.join(more)} in actions.parquet"
     return table
 
 
@@ -193,7 +193,7 @@ def _gain_table(results: Results) -> Table:
     for row in results.tables["control_epochs"].to_dict("records"):
         half = (row["high"] - row["low"]) / 2
         table.add_row(
-            _clock(row["start_s"]),
+            clock(row["start_s"]),
             f"{row['moves']:.1f}",
             f"{row['bytes_moved'] / GIB:.2f}",
             f"{row['still']:.3f}",

@@ -16,7 +16,15 @@ from pydantic import Field, ValidationError, model_validator
 
 from geoedge.errors import OutputError, ScenarioError
 from geoedge.scenario import checks, toml
-from geoedge.scenario.operation import ControlConfig, RoutingConfig, ServiceConfig
+from geoedge.scenario.dynamics import DynamicsConfig, EventConfig, TypeWeight
+from geoedge.scenario.operation import (
+    AdmissionConfig,
+    CatalogueConfig,
+    ControlConfig,
+    PolicyConfig,
+    RoutingConfig,
+    ServiceConfig,
+)
 from geoedge.scenario.sections import (
     CityConfig,
     DemandConfig,
@@ -34,23 +42,30 @@ from geoedge.scenario.sections import (
     Section,
     SimulationConfig,
     SitesConfig,
+    StateConfig,
     TargetConfig,
     WorkloadConfig,
 )
+from geoedge.scenario.sessions import SessionsConfig
 from geoedge.scenario.toml import FieldDoc, field_docs
 from geoedge.shipped import data_path
 
 __all__ = [
+    "AdmissionConfig",
+    "CatalogueConfig",
     "CityConfig",
     "ControlConfig",
     "DemandConfig",
     "DwellHours",
+    "DynamicsConfig",
+    "EventConfig",
     "FieldConfig",
     "FieldDoc",
     "HardwareConfig",
     "MobilityConfig",
     "PlaceWeight",
     "PlanConfig",
+    "PolicyConfig",
     "PrefixConfig",
     "ProcessConfig",
     "ProfileConfig",
@@ -59,9 +74,12 @@ __all__ = [
     "RoutingConfig",
     "Scenario",
     "ServiceConfig",
+    "SessionsConfig",
     "SimulationConfig",
     "SitesConfig",
+    "StateConfig",
     "TargetConfig",
+    "TypeWeight",
     "WorkloadConfig",
     "field_docs",
     "load_scenario",
@@ -87,9 +105,21 @@ class Scenario(Section):
     demand: DemandConfig = Field(description="users and their rate [–]")
     mobility: MobilityConfig = Field(default=MobilityConfig(), description="movement of users [–]")
     routing: RoutingConfig = Field(default=RoutingConfig(), description="choice of the site [–]")
+    catalogue: CatalogueConfig = Field(
+        default=CatalogueConfig(), description="how routers come to know what sites hold [–]"
+    )
+    admission: AdmissionConfig = Field(
+        default=AdmissionConfig(), description="when sites take no new requests [–]"
+    )
     service: ServiceConfig = Field(default=ServiceConfig(), description="service time [–]")
+    sessions: SessionsConfig | None = Field(
+        default=None, description="sessions of several turns; omitted where every request stands alone [–]"
+    )
     control: ControlConfig = Field(default=ControlConfig(), description="controller [–]")
     plan: PlanConfig = Field(default=PlanConfig(), description="planning by theory [–]")
+    dynamics: DynamicsConfig = Field(
+        default=DynamicsConfig(), description="what happens besides an ordinary day [–]"
+    )
     target: TargetConfig = Field(default=TargetConfig(), description="time target [–]")
     simulation: SimulationConfig = Field(default=SimulationConfig(), description="window of the day [–]")
 

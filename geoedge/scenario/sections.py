@@ -26,6 +26,7 @@ __all__ = [
     "Section",
     "SimulationConfig",
     "SitesConfig",
+    "StateConfig",
     "TargetConfig",
     "WorkloadConfig",
 ]
@@ -216,6 +217,21 @@ class SitesConfig(Section):
     )
 
 
+class StateConfig(Section):
+    """What cached states are made with, or what a request needs of them; what is left out is the city's default."""
+
+    model: Name | None = Field(
+        default=None,
+        description="model, of the size that the hardware states; a site serves requests for its own alone [–]",
+    )
+    tokenizer: Name | None = Field(default=None, description="tokenizer of the prompt [–]")
+    adapter: Name | None = Field(default=None, description="adapter on top of the model, such as a LoRA [–]")
+    position_encoding: Name | None = Field(default=None, description="encoding of positions [–]")
+    privacy_domain: Name | None = Field(
+        default=None, description="whose data: a site of a domain serves that domain alone [–]"
+    )
+
+
 class PrefixConfig(Section):
     """One vertex of the prefix forest."""
 
@@ -225,6 +241,9 @@ class PrefixConfig(Section):
         ge=1,
         le=_MAX_TOKENS,
         description="tokens from the start of the prompt to the end of this prefix ℓ_v [token]",
+    )
+    privacy_domain: Name | None = Field(
+        default=None, description="domain whose requests alone may use its states; everybody's if omitted [–]"
     )
 
 
@@ -244,6 +263,10 @@ class ProfileConfig(Section):
         ge=1,
         le=100_000,
         description="requests at once c_s, from the memory if omitted [requests]",
+    )
+    made_with: StateConfig | None = Field(
+        default=None,
+        description="what runs at its sites and made its states; the city's default if omitted [–]",
     )
 
 
@@ -269,6 +292,9 @@ class RequestConfig(Section):
     )
     hour_weight: Hourly = Field(
         default=_FLAT_DAY, description="relative rate by hour of the day, from midnight [–]"
+    )
+    needs: StateConfig | None = Field(
+        default=None, description="what its states must be made with; the city's default if omitted [–]"
     )
 
 

@@ -12,7 +12,7 @@ from geoedge.compiled import kernel
 from geoedge.errors import GeoEdgeError
 from geoedge.serving.stations import Stations, advance, expected_wait
 
-__all__ = ["Advert", "Telemetry", "due", "listen", "make_telemetry"]
+__all__ = ["Advert", "Telemetry", "due", "listen", "make_telemetry", "skip_reports"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -42,6 +42,9 @@ class Advert:
         Time from a report until routers know it [s].
     smoothing
         Weight of the last period's mean in a measured wait, above 0 and at most 1.
+    prefill
+        Prefill that routers believe sites to need [s], shape (n, Q), infinite where a site does not serve a type;
+        None: what sites hold. Services follow what a site really holds when they start.
     """
 
     kind: Literal["static", "state", "measured"] = "static"
@@ -50,6 +53,7 @@ class Advert:
     telemetry_period_s: float = 1.0
     telemetry_delay_s: float = 0.0
     smoothing: float = 0.5
+    prefill: Floats | None = None
 
     def __post_init__(self) -> None:
         """Refuse what has no meaning."""
@@ -85,6 +89,22 @@ class Advert:
             msg = f"`wait_s` before the first report must be finite under kind {self.kind!r}; inf closes a static site only"
             raise GeoEdgeError(msg)
         return wait
+
+    def believed_prefill(self, held: Floats) -> Floats:
+        """Return the prefill that routers believe [s], shape (n, Q).
+
+        Parameters
+        ----------
+        held
+            What sites need by what they hold [s], shape (n, Q).
+        """
+        if self.prefill is None:
+            return held
+        prefill = np.ascontiguousarray(self.prefill, dtype=np.float64)
+        if prefill.shape != held.shape or not (prefill >= 0).all():
+            msg = f"`prefill` must be times >= 0 in s of shape {held.shape} (inf where a site serves no such request)"
+            raise GeoEdgeError(msg)
+        return prefill
 
     def continues(self, other: Advert | None) -> bool:
         """Return whether reports go on as under another advert; the waits given may differ."""
@@ -126,6 +146,13 @@ def make_telemetry(advert: Advert, n_sites: int, start_s: float) -> Telemetry:
         np.zeros((room, n_sites)),
         advert.waits(n_sites),
     )
+
+
+def skip_reports(now: float, telemetry: Telemetry) -> None:
+    """Leave out the reports that are on their way or were due before now [s]; the next is made when it always was."""
+    if 0.0 < telemetry.period < np.inf:
+        due_by_now = int(np.ceil((now - telemetry.start) / telemetry.period))
+        telemetry.reports[:] = max(int(telemetry.reports[0]), due_by_now)
 
 
 @kernel

@@ -7,18 +7,25 @@ for one of the site's servers, prefills, and holds the server for its service.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from geoedge.errors import GeoEdgeError
-from geoedge.serving.advertising import Advert, make_telemetry
-from geoedge.serving.candidates import NO_LISTS, CandidateLists
-from geoedge.serving.checks import known, spread, table
-from geoedge.serving.keeper import ListKeeper
-from geoedge.serving.loop import count_arrived, serve, settle
+from geoedge.policies import known_policy
+from geoedge.serving.advertising import Advert
+from geoedge.serving.checks import spread, table
+from geoedge.serving.doors import FAILED, OPEN, SHUT, admits, forget, lost_rows, make_doors, review
+from geoedge.serving.inquiring import InquiringRouting, Prompts, RoutingOptions
+from geoedge.serving.loop import count_arrived
+from geoedge.serving.places import Places
+from geoedge.serving.plain import PlainRouting
 from geoedge.serving.records import Records, Requests, SiteSums, records_of
-from geoedge.serving.routing import POLICIES, checked_offset, make_ground, wrap
-from geoedge.serving.stations import NONE, REQUEST, SITE, Stations, expected_wait
+from geoedge.serving.routing import make_ground, wrap
+from geoedge.serving.sessions import lose_all, retime
+from geoedge.serving.stations import NONE, REQUEST, SITE, Stations
+from geoedge.serving.warm import SessionRules, TurnRecords, make_warm, turn_records_of, write_turns
 from geoedge.theory.services import ServiceLaw, make_law
 
 __all__ = ["ServingEngine"]
@@ -28,8 +35,8 @@ Ints = npt.NDArray[np.int64]
 
 PRIOR_SERVICES = 16.0
 """Services that the given mean occupancy counts for in a site's running mean."""
-FIRST_BATCH, LAST_BATCH = 1 << 12, 1 << 16
-"""Requests after which the pruning of routes by advertised state is reviewed: soon at first, then seldom."""
+SUMS = ("starts", "wait_s", "prefill_s", "routed", "offered_s")
+"""Sums of a site that start anew in every stretch."""
 
 
 class ServingEngine:
@@ -52,7 +59,13 @@ class ServingEngine:
     period_km
         Sizes of the torus window [km]; ``None`` for the plane.
     policy
-        A name in `POLICIES`.
+        A name in `geoedge.policies.POLICIES`.
+    policy_parameters
+        Numbers of the policy by name, in place of its own defaults.
+    options
+        Routers, what they hear, and when sites take no new requests.
+    prompts
+        What routers know of prompts, for policies that count tokens or blocks.
     law
         How long a request holds its server: a name in `geoedge.theory.SERVICE_LAWS`, or a `ServiceLaw`.
     mean_occupancy
@@ -63,6 +76,9 @@ class ServingEngine:
         Whether a request reaches its site after the radio delay; else at once, the delay counted in TTFT alone.
     start_s
         Where the clock starts [s].
+    sessions
+        What warm states cost and where they find room; with them the law must hold the prefill itself
+        (``prefill_plus_decode``, ``deterministic``), and routers look at every site.
 
     Raises
     ------
@@ -82,17 +98,20 @@ class ServingEngine:
         delay_exponent: float,
         period_km: tuple[float, float] | None = None,
         policy: str = "load_aware",
+        policy_parameters: Mapping[str, float] | None = None,
+        options: RoutingOptions | None = None,
+        prompts: Prompts | None = None,
         law: str | ServiceLaw = "prefill_plus_decode",
         mean_occupancy: npt.ArrayLike | None = None,
         radio_shifts_arrival: bool = True,
         start_s: float = 0.0,
+        sessions: SessionRules | None = None,
     ) -> None:
         self.ground = make_ground(site_xy_km, delay_coefficient, delay_exponent, period_km)
         self.n_sites = len(self.ground.site_xy)
         self.clock_s = float(start_s)
         self.law = make_law(law)
-        self.policy = POLICIES[known("policy", policy, tuple(POLICIES))]
-        self.reads_waits = bool(self.policy(np.zeros((1, 1)), np.ones(1)).any())
+        self.policy, self.options = known_policy(policy), options or RoutingOptions()
         self.shift = 1.0 if radio_shifts_arrival else 0.0
         prefill = table("prefill_time", prefill_time, (self.n_sites, np.size(decode_time)))
         self.decode_time = table("decode_time", decode_time, (prefill.shape[1],))
@@ -107,6 +126,7 @@ class ServingEngine:
             prefill,
             np.zeros(prefill.shape),
             np.zeros(prefill.shape),
+            None if sessions is None else make_warm(sessions, self.n_sites),
         )
         occupancy = (prefill + self.decode_time).mean(axis=1) if mean_occupancy is None else mean_occupancy
         means = self._means(occupancy)
@@ -114,10 +134,21 @@ class ServingEngine:
         for i, tier in enumerate(spread("profile", profile, self.n_sites)):
             self._set(i, int(servers[i]), prefill[i], int(tier), float(means[i]))
         self.n_requests = 0
-        self._heard = np.zeros(self.n_sites)
-        self._advert = Advert()
-        self._telemetry = make_telemetry(self._advert, self.n_sites, self.clock_s)
-        self._lists = ListKeeper(slack=0.02 * float((prefill + self.decode_time).mean()))
+        self.doors = make_doors(self.n_sites, self.options.admission)
+        self.routing = self._make_routing(self.policy.values(policy_parameters), prompts)
+        self._places = Places()
+        self._waiting = np.zeros(self.n_sites, dtype=np.int64)
+
+    def _make_routing(
+        self, numbers: tuple[float, ...], prompts: Prompts | None
+    ) -> PlainRouting | InquiringRouting:
+        """Return the quick way to route if it is enough, else the one that looks at every site."""
+        if self.policy.has_closed_form and self.options.plain and self.stations.warm is None:
+            slack = 0.02 * float((self.stations.prefill + self.decode_time).mean())
+            return PlainRouting(self.policy, self.ground, self.shift, slack, self.clock_s)
+        return InquiringRouting(
+            self.policy, numbers, self.options, self.ground, self.shift, prompts, self.clock_s
+        )
 
     def run(self, requests: Requests, until_s: float, advert: Advert | None = None) -> SiteSums:
         """Serve requests and let time pass until the end of a stretch.
@@ -143,23 +174,90 @@ class ServingEngine:
             If a request lies outside the stretch, a type is unknown, or no site is open to a type.
         """
         self._check(requests, until_s)
-        offset = self._advertise(advert or self._advert)
-        waiting_before = self._open_window(until_s)
+        self.routing.take_up(advert or self.routing.advert, self.clock_s, self.doors, self.stations)
+        self._open_window(until_s)
         start_s = self.clock_s
-        self._reserve(len(requests))
+        self._reserve(requests)
         x, y = wrap(requests.x_km, self.ground.period_x), wrap(requests.y_km, self.ground.period_y)
+        self._places.add(self.n_requests, x, y, requests.router)
         drawn = self.law.unit_service(requests.mark)
-        low, size, lists = 0, FIRST_BATCH, NO_LISTS
-        while low < len(requests):
-            if low == 0 or self._lists.fell_short:
-                lists = self._lists.lists_for(
-                    x[low:], y[low:], self.ground, offset, self._advert.kind != "static"
-                )
-            self._serve_batch(requests, x, y, drawn, slice(low, low + size), offset, lists)
-            low, size = low + size, min(2 * size, LAST_BATCH)
-        settle(until_s, self._telemetry, self._heard, self.stations)
+        self.routing.serve(self.n_requests, requests, x, y, drawn, self.doors, self.stations)
+        self.n_requests += len(requests)
+        self.routing.settle(until_s, self.stations)
         self.clock_s = float(until_s)
-        return self._sums(start_s, waiting_before)
+        return self._sums(start_s)
+
+    def close(self, site: int) -> None:
+        """Shut the door of a site now: no new requests are sent there; those that were are served.
+
+        A site that has failed stays failed.
+        """
+        self._checked_site(site)
+        if self.doors.state[site] == OPEN:
+            self._set_door(site, SHUT)
+
+    def open(self, site: int) -> None:
+        """Open a door that was shut.
+
+        Raises
+        ------
+        GeoEdgeError
+            If the site has failed; it must recover first.
+        """
+        self._checked_site(site)
+        if self.doors.state[site] == FAILED:
+            msg = f"site {site} has failed and cannot be opened; call `recover` instead"
+            raise GeoEdgeError(msg)
+        self._set_door(site, OPEN)
+
+    def fail(self, site: int) -> int:
+        """Let a site fail now; return how many requests it loses.
+
+        It loses its queue, what is on the air to it, and the running requests that have not had their first token.
+        Those are routed again at once, from where they were made, by what routers know: they stay created when they
+        were, and the time lost is part of their wait. Who has had the first token keeps it and ends now. A site that
+        has failed already loses nothing.
+        """
+        self._checked_site(site)
+        if self.doors.state[site] == FAILED:
+            return 0
+        self._set_door(site, FAILED)
+        known = self.stations._replace(requests=self.stations.requests[: self.n_requests])
+        rows = lost_rows(site, self.clock_s, known.requests)
+        forget(site, self.clock_s, known)
+        self._waiting[site] = 0
+        self.doors.full[site] = False
+        if self.stations.warm is not None:
+            lose_all(site, self.stations.warm)
+            self.stations.warm.turns["held"][rows] = 0
+        known.requests["lost"][rows] += 1
+        if rows.size:
+            self.routing.again(rows, *self._places.of(rows), self.clock_s, self.doors, self.stations)
+        return int(rows.size)
+
+    def recover(self, site: int) -> None:
+        """Let a site that has failed come back now, with an empty queue and the same servers; others stay as they are."""
+        self._checked_site(site)
+        if self.doors.state[site] == FAILED:
+            self.stations.sites["changed"][site] = self.clock_s
+            self._set_door(site, OPEN)
+
+    def part(self) -> None:
+        """Cut routers off from reports now: each goes by what it has heard, and by what it counts itself."""
+        self.routing.part(self.clock_s, self.stations)
+
+    def rejoin(self) -> None:
+        """Let routers hear reports again that are made from now on; all made since they were cut off are lost."""
+        self.routing.rejoin(self.clock_s)
+
+    def _set_door(self, site: int, state: int) -> None:
+        self.doors.state[site] = state
+        self.routing.mind(self.doors)
+
+    def _checked_site(self, site: int) -> None:
+        if not 0 <= site < self.n_sites:
+            msg = f"`site` must lie in 0..{self.n_sites - 1}, not {site}"
+            raise GeoEdgeError(msg)
 
     def reconfigure(
         self,
@@ -170,6 +268,7 @@ class ServingEngine:
         profile: int | None = None,
         mean_occupancy: float | None = None,
         time_s: float | None = None,
+        hit_row: npt.ArrayLike | None = None,
     ) -> None:
         """Change a site now, where the clock stands.
 
@@ -191,13 +290,17 @@ class ServingEngine:
             New mean occupancy [s]; by default the plain mean over types if the prefill changes.
         time_s
             The clock, if it should be checked [s].
+        hit_row
+            New tokens that the site's caches save by request type [token], shape (Q,), for an engine with sessions.
         """
-        if not 0 <= site < self.n_sites:
-            msg = f"`site` must lie in 0..{self.n_sites - 1}, not {site}"
-            raise GeoEdgeError(msg)
+        if hit_row is not None and self.stations.warm is not None:
+            self.stations.warm.hits[site] = hit_row
+        self._checked_site(site)
         if time_s is not None and time_s != self.clock_s:
             msg = f"`time_s` must be the clock, {self.clock_s} s, not {time_s}; run until then first"
             raise GeoEdgeError(msg)
+        if self.doors.close_at < np.inf:
+            admits(site, self.clock_s, self.doors, self.stations)
         row = self.stations.sites[site]
         prefill = self.stations.prefill[site]
         if prefill_row is not None:
@@ -213,6 +316,7 @@ class ServingEngine:
             mean_occupancy,
         )
         self.stations.sites["changed"][site] = self.clock_s
+        review(site, self.doors, self.stations)
 
     def set_mixture_mean(self, mean_occupancy: npt.ArrayLike) -> None:
         """Change the mean service of the law ``exponential_mixture`` now; other laws have none and stay as they are.
@@ -232,17 +336,13 @@ class ServingEngine:
     def finish(self) -> None:
         """Serve all that is pending, with no further request; the clock runs out and no stretch may follow."""
         self._open_window(np.inf)
-        settle(np.inf, self._telemetry, self._heard, self.stations)
+        self.routing.settle(np.inf, self.stations)
         self.clock_s = np.inf
 
     @property
     def advertised_wait_s(self) -> Floats:
         """Waits as routers know them [s], shape (n,); those of the present if they read the queues themselves."""
-        if self._advert.kind == "static":
-            return self._advert.waits(self.n_sites)
-        if self._advert.telemetry_period_s == 0:
-            return np.array([expected_wait(i, self.clock_s, self.stations) for i in range(self.n_sites)])
-        return self._heard.copy()
+        return self.routing.waits(self.clock_s, self.stations)
 
     def pending(self) -> int:
         """Return the number of requests on the air or waiting."""
@@ -256,7 +356,49 @@ class ServingEngine:
         first
             Number of requests to leave out at the beginning.
         """
-        return records_of(self.stations.requests[first : self.n_requests], self.clock_s)
+        return records_of(self.stations.requests[first : self.n_requests], self.clock_s, self.shift)
+
+    def turn_records(self, first: int = 0) -> TurnRecords | None:
+        """Return what became of the requests as turns, in the order in which they were given; None without sessions.
+
+        Parameters
+        ----------
+        first
+            Number of requests to leave out at the beginning.
+        """
+        warm = self.stations.warm
+        return None if warm is None else turn_records_of(warm.turns[first : self.n_requests])
+
+    def set_backhaul(self, rate_bytes_per_s: npt.ArrayLike, sites: Iterable[int]) -> None:
+        """Change the rate at which some sites receive warm states from now on; nothing without sessions.
+
+        The rest of what turns fetch that have not started comes at the new rate. A turn whose fetch is slower than
+        it would usually be computes the state again if that is sooner when it starts.
+
+        Parameters
+        ----------
+        rate_bytes_per_s
+            One rate, or one for each of the sites, at least 0 [B/s]; at 0 nothing comes.
+        sites
+            Which sites.
+        """
+        warm = self.stations.warm
+        if warm is None:
+            return
+        chosen = list(sites)
+        rates = table("rate_bytes_per_s", np.broadcast_to(rate_bytes_per_s, len(chosen)), (len(chosen),))
+        requests, turns = self.stations.requests[: self.n_requests], warm.turns[: self.n_requests]
+        fetching = np.flatnonzero(np.isnan(requests["started"]) & (turns["ready"] > self.clock_s))
+        for site, rate in zip(chosen, rates.tolist(), strict=True):
+            self._checked_site(site)
+            if rate != warm.backhaul[site]:
+                retime(fetching[requests["site"][fetching] == site], site, self.clock_s, rate, warm)
+                warm.backhaul[site] = rate
+
+    @property
+    def host_memory(self) -> npt.NDArray[np.void] | None:
+        """Rows of `geoedge.serving.sessions.HOST`, shape (n,); None without sessions."""
+        return None if self.stations.warm is None else self.stations.warm.hosts
 
     def _means(self, mean_occupancy: npt.ArrayLike) -> Floats:
         return table(
@@ -301,30 +443,12 @@ class ServingEngine:
             msg = f"`request_type` must lie in 0..{q - 1}"
             raise GeoEdgeError(msg)
 
-    def _advertise(self, advert: Advert) -> Floats:
-        """Take up an advert; return the offset that does not change within the stretch, shape (n, Q)."""
-        prefill, zero = self.stations.prefill, np.zeros(self.n_sites)
-        if advert.kind == "static" or not self.reads_waits:
-            advert = Advert(wait_s=advert.wait_s) if self.reads_waits else Advert()
-            self._telemetry = make_telemetry(advert, self.n_sites, self.clock_s)
-            self._advert, self._heard = advert, zero
-            return checked_offset(self.policy(prefill, advert.waits(self.n_sites)), self.n_sites)
-        if not advert.continues(self._advert):
-            self._telemetry = make_telemetry(advert, self.n_sites, self.clock_s)
-            self._heard = advert.waits(self.n_sites)
-            self.stations.sites["heard_wait_s"] = self.stations.sites["heard_starts"] = 0.0
-        self._advert = advert
-        return checked_offset(self.policy(prefill, zero), self.n_sites)
-
-    def _open_window(self, until_s: float) -> Ints:
-        """Start the sums of a stretch, with the servers that are busy already; return who waits, shape (n,)."""
+    def _open_window(self, until_s: float) -> None:
+        """Start a stretch with the servers that are busy already."""
         sites, releases = self.stations.sites, self.stations.releases
-        for name in ("starts", "wait_s", "prefill_s", "routed", "offered_s"):
-            sites[name] = 0
         sites["window_end"] = until_s
         left = np.clip(np.minimum(releases, until_s) - self.clock_s, 0.0, None)
         sites["busy_s"] = np.where(self._held(), left, 0.0).sum(axis=1)
-        return count_arrived(self.clock_s, self.stations)
 
     def _held(self) -> npt.NDArray[np.bool_]:
         """Return which release times are in use, shape of the heaps."""
@@ -333,58 +457,42 @@ class ServingEngine:
         )
         return held
 
-    def _reserve(self, more: int) -> None:
-        """Make room for rows, with half as much again if the rows must move."""
-        needed, rows = self.n_requests + more, self.stations.requests
+    def _reserve(self, requests: Requests) -> None:
+        """Make room for rows, with half as much again if the rows must move, and write down turns."""
+        needed, rows = self.n_requests + len(requests), self.stations.requests
         if needed > rows.size:
-            room = np.empty(max(needed, rows.size + rows.size // 2), dtype=REQUEST)
+            room = np.zeros(max(needed, rows.size + rows.size // 2), dtype=REQUEST)
             room[: self.n_requests] = rows[: self.n_requests]
             self.stations = self.stations._replace(requests=room)
+        if self.stations.warm is not None:
+            size = self.stations.requests.size
+            warm = write_turns(self.stations.warm, self.n_requests, size, requests.turns, len(requests))
+            self.stations = self.stations._replace(warm=warm)
 
-    def _serve_batch(
-        self,
-        requests: Requests,
-        x: Floats,
-        y: Floats,
-        drawn: Floats,
-        part: slice,
-        offset: Floats,
-        lists: CandidateLists,
-    ) -> None:
-        advert = self._advert
-        fresh = advert.kind == "state" and advert.telemetry_period_s == 0 and advert.scope == "site"
-        columns = (x[part], y[part], requests.request_type[part], drawn[part])
-        scans = serve(
-            self.n_requests,
-            requests.created_s[part],
-            *columns,
-            self.shift,
-            self.ground,
-            offset,
-            self._heard,
-            self.stations if fresh else self._heard,
-            lists,
-            make_telemetry(Advert(), self.n_sites, self.clock_s) if fresh else self._telemetry,
-            self.stations,
-        )
-        self.n_requests += columns[0].size
-        self._lists.review(scans, columns[0].size)
-
-    def _sums(self, start_s: float, waiting_before: Ints) -> SiteSums:
+    def _sums(self, start_s: float) -> SiteSums:
+        """Return the sums of a stretch, and let those of the next begin."""
         sites = {name: np.array(self.stations.sites[name]) for name in SITE.names or ()}
-        waiting = count_arrived(self.clock_s, self.stations)
+        waiting, before = count_arrived(self.clock_s, self.stations), self._waiting
+        self._waiting = waiting
+        doors = self.doors
+        redirected, rejected = doors.redirected.copy(), doors.rejected.copy()
+        doors.redirected[:] = doors.rejected[:] = 0
+        for name in SUMS:
+            self.stations.sites[name] = 0
         return SiteSums(
             start_s=start_s,
             end_s=self.clock_s,
-            concurrency=sites["concurrency"],
+            concurrency=np.where(doors.state == FAILED, 0, sites["concurrency"]),
             routed=sites["routed"],
-            arrivals=sites["starts"] + waiting - waiting_before,
+            arrivals=sites["starts"] + waiting - before,
             started=sites["starts"],
-            waiting=waiting,
+            waiting=waiting.copy(),
             in_flight=sites["listed"] - waiting,
             running=(self._held() & (self.stations.releases > self.clock_s)).sum(axis=1),
             busy_s=sites["busy_s"],
             offered_s=sites["offered_s"],
             wait_s=sites["wait_s"],
             prefill_s=sites["prefill_s"],
+            redirected=redirected,
+            rejected=rejected,
         )

@@ -5,16 +5,61 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from geoedge.compiled import kernel
+from geoedge.compiled import inlined, kernel
 from geoedge.serving.advertising import Telemetry, due, listen
 from geoedge.serving.candidates import CandidateLists, Ground, delay_power
+from geoedge.serving.doors import Doors, nearest_site
 from geoedge.serving.routing import cheapest
 from geoedge.serving.stations import Stations, advance, count_at, enlist
 
-__all__ = ["count_arrived", "serve", "settle"]
+__all__ = ["count_arrived", "reject", "send", "serve", "serve_guarded", "settle"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+
+@inlined
+def send(
+    k: int,
+    i: int,
+    q: int,
+    mark: float,
+    now: float,
+    shift: float,
+    d2: float,
+    ground: Ground,
+    stations: Stations,
+) -> None:
+    """Send request k of type q to site i now, over a squared distance [km²], and let time pass there."""
+    requests, sites = stations.requests, stations.sites
+    radio = ground.coefficient * delay_power(d2, ground.exponent)
+    requests[k]["arrived"] = now + shift * radio
+    requests[k]["started"] = np.nan
+    requests[k]["prefill"] = np.nan
+    requests[k]["finished"] = np.nan
+    requests[k]["radio"] = radio
+    requests[k]["distance"] = np.sqrt(d2)
+    requests[k]["site"] = i
+    requests[k]["profile"] = -1
+    sites[i]["routed"] += 1
+    sites[i]["offered_s"] += stations.fixed[i, q] + mark * stations.scale[i, q]
+    enlist(k, i, stations)
+    advance(i, now, stations)
+
+
+@inlined
+def reject(k: int, i: int, doors: Doors, stations: Stations) -> None:
+    """Reject request k at site i."""
+    requests = stations.requests
+    requests[k]["arrived"] = np.nan
+    requests[k]["started"] = np.nan
+    requests[k]["prefill"] = np.nan
+    requests[k]["finished"] = np.nan
+    requests[k]["radio"] = np.nan
+    requests[k]["distance"] = np.nan
+    requests[k]["site"] = -1
+    requests[k]["profile"] = -1
+    doors.rejected[i] += 1
 
 
 @kernel
@@ -64,6 +109,44 @@ def serve(
         sites[i]["offered_s"] += stations.fixed[i, q] + mark[j] * stations.scale[i, q]
         enlist(k, i, stations)
         advance(i, now, stations)
+    return scans
+
+
+@kernel
+def serve_guarded(
+    rows: Ints,
+    now: Floats,
+    x: Floats,
+    y: Floats,
+    shift: float,
+    ground: Ground,
+    offset: Floats,
+    wait: Floats,
+    source: Floats | Stations,
+    lists: CandidateLists,
+    telemetry: Telemetry,
+    doors: Doors,
+    stations: Stations,
+) -> int:
+    """Route the requests of some rows, at times that do not fall, while doors may be shut to all of them.
+
+    As `serve` but for that, and for rows that know already what is asked; a loop of its own, as the other is the
+    faster for what it cannot meet.
+    """
+    requests = stations.requests
+    scans = 0
+    next_report = due(telemetry)
+    for j in range(rows.size):
+        k, at = rows[j], now[j]
+        q, mark = requests[k]["type"], requests[k]["mark"]
+        if next_report <= at:
+            next_report = listen(at, wait, telemetry, stations)
+        i, d2, scanned = cheapest(x[j], y[j], q, at, ground, offset, source, lists)
+        scans += scanned
+        if i < 0:
+            reject(k, nearest_site(x[j], y[j], ground), doors, stations)
+        else:
+            send(k, i, q, mark, at, shift, d2, ground, stations)
     return scans
 
 

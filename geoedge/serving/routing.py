@@ -1,19 +1,18 @@
-"""Which site serves a request: one cost function per policy and the one argmin over sites.
+"""Which site serves a request by a policy in closed form: the one argmin over sites.
 
 Serving a request of type q at place x from site i costs ``delay_coefficient * d(x, i)**delay_exponent
-+ offset[i, q]`` seconds (paper, Eq. (22)); a policy is the way it forms the offset. The choice is exact:
++ offset[i, q]`` seconds (paper, Eq. (22)); `geoedge.policies` forms the offset. The choice is exact:
 long site lists are pruned by lower bounds, and what the bounds cannot settle is settled by a full scan.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from geoedge.compiled import inlined, kernel
 from geoedge.errors import GeoEdgeError
+from geoedge.policies import POLICIES
 from geoedge.serving.candidates import (
     CandidateLists,
     Ground,
@@ -24,30 +23,10 @@ from geoedge.serving.candidates import (
 from geoedge.serving.keeper import ListKeeper
 from geoedge.serving.stations import Stations, wait_at
 
-__all__ = ["POLICIES", "Policy", "cheapest", "checked_offset", "make_ground", "route", "wrap"]
+__all__ = ["POLICIES", "cheapest", "checked_offset", "make_ground", "route", "wrap"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Policy = Callable[[Floats, Floats], Floats]
-
-
-def _nearest(prefill: Floats, wait: Floats) -> Floats:
-    """Count nothing but the radio delay."""
-    return np.zeros(prefill.shape)
-
-
-def _prefix_only(prefill: Floats, wait: Floats) -> Floats:
-    """Count the residual prefill, not the queue."""
-    return prefill.copy()
-
-
-def _load_aware(prefill: Floats, wait: Floats) -> Floats:
-    """Count the residual prefill and the advertised wait, Eq. (23)."""
-    return prefill + wait[:, None]
-
-
-POLICIES: dict[str, Policy] = {"nearest": _nearest, "prefix_only": _prefix_only, "load_aware": _load_aware}
-"""Offset of every policy [s], shape (n, Q), from prefill time [s], shape (n, Q), and advertised wait [s], (n,)."""
 
 
 @inlined

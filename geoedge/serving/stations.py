@@ -17,8 +17,22 @@ from numba.extending import overload
 
 from geoedge.compiled import inlined, kernel
 from geoedge.serving.queue import pop_root, push, replace_root
+from geoedge.serving.sessions import Warm, prefill_at, remember
 
-__all__ = ["NONE", "REQUEST", "SITE", "Stations", "advance", "count_at", "enlist", "expected_wait", "wait_at"]
+__all__ = [
+    "NONE",
+    "REQUEST",
+    "SITE",
+    "Stations",
+    "advance",
+    "count_at",
+    "count_present",
+    "enlist",
+    "expected_wait",
+    "free_releases",
+    "labels_of",
+    "wait_at",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,13 +51,29 @@ REQUEST = np.dtype(
         ("distance", "f8"),
         ("before", "i8"),
         ("after", "i8"),
-        ("type", "i4"),
+        ("type", "i2"),
+        ("lost", "i2"),
         ("site", "i4"),
         ("profile", "i4"),
+        ("redirects", "i4"),
     ],
     align=True,
 )
-"""One request: times [s], distance [km], neighbours in its site's list; ``started`` is NaN until it starts."""
+"""One request: times [s], distance [km], neighbours in its site's list; ``started`` is NaN until it starts, ``site``
+is -1 if it was rejected, ``lost`` counts failures of sites that it was sent to, ``redirects`` closed sites that sent
+it on, both from 0 as new rows are all zeros."""
+
+LABELS = ("type", "lost", "site", "profile", "redirects")
+"""The last columns of a row, read in one go by `labels_of`."""
+
+
+def labels_of(rows: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Return the whole numbers of rows as a table of their own: rows are wide, and every pass over them costs."""
+    fields: Any = REQUEST.fields
+    first, names = fields[LABELS[0]][1], [(name, REQUEST[name]) for name in LABELS]
+    tail = np.dtype({"names": ["tail"], "formats": [names], "offsets": [first], "itemsize": REQUEST.itemsize})
+    return np.ascontiguousarray(rows.view(tail)["tail"])
+
 
 SITE = np.dtype(
     [
@@ -87,6 +117,8 @@ class Stations(NamedTuple):
     """Part of the service that is certain [s], shape (n, Q)."""
     scale: Floats
     """Factor of the unit mark [s], shape (n, Q)."""
+    warm: Warm | None = None
+    """Warm states of sessions, if there are sessions; their prefill takes the place of the tabulated one."""
 
 
 @inlined
@@ -101,24 +133,30 @@ def advance(i: int, until: float, stations: Stations) -> None:
     while k != NONE and requests[k]["arrived"] <= until:
         q = requests[k]["type"]
         start = max(requests[k]["arrived"], sites[i]["changed"])
+        plain = stations.prefill[i, q]
         service = stations.fixed[i, q] + requests[k]["mark"] * stations.scale[i, q]
         if busy < concurrency:
+            prefill = prefill_at(k, i, q, start, plain, stations.warm)
+            service += prefill - plain
             push(releases, i, busy, start + service)
             busy += 1
         elif busy == concurrency and releases[i, 0] <= until:
             start = max(start, releases[i, 0])
+            prefill = prefill_at(k, i, q, start, plain, stations.warm)
+            service += prefill - plain
             replace_root(releases, i, busy, start + service)
         else:
             break
+        remember(k, i, q, start, start + service, stations.warm)
         wait = start - requests[k]["arrived"]
         requests[k]["started"] = start
         requests[k]["finished"] = start + service
-        requests[k]["prefill"] = stations.prefill[i, q]
+        requests[k]["prefill"] = prefill
         requests[k]["profile"] = sites[i]["profile"]
         sites[i]["starts"] += 1
         sites[i]["busy_s"] += min(start + service, sites[i]["window_end"]) - start
         sites[i]["wait_s"] += wait
-        sites[i]["prefill_s"] += stations.prefill[i, q]
+        sites[i]["prefill_s"] += prefill
         sites[i]["heard_wait_s"] += wait
         sites[i]["heard_starts"] += 1.0
         sites[i]["service_sum"] += service
@@ -163,6 +201,24 @@ def count_at(i: int, now: float, stations: Stations) -> int:
         waiting -= 1
         k = requests[k]["before"]
     return int(waiting)
+
+
+@kernel
+def count_present(i: int, now: float, stations: Stations) -> int:
+    """Return how many requests are at site i now, waiting or running; those on the air to it are not there yet."""
+    advance(i, now, stations)
+    free_releases(i, now, stations)
+    return count_at(i, now, stations) + int(stations.sites[i]["busy"])
+
+
+@inlined
+def free_releases(i: int, now: float, stations: Stations) -> None:
+    """Note the servers of site i that have been released by now; `advance` must have been there."""
+    busy = stations.sites[i]["busy"]
+    while busy > 0 and stations.releases[i, 0] <= now:
+        pop_root(stations.releases, i, busy)
+        busy -= 1
+    stations.sites[i]["busy"] = busy
 
 
 @kernel

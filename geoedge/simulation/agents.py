@@ -136,4 +136,6 @@ class ControllerAgent(mesa.Agent):  # type: ignore[misc]  # Mesa is untyped
 
     def step(self) -> None:
         """Act at the start of an epoch: prices, and actions if the scenario lets it."""
-        self.model.operator.act(self.model.clock_s, self.model.epoch, self.model.measured_demand)
+        model, steering = self.model, self.model.steering
+        ahead, known = steering.ahead(model.epoch), steering.known(model.epoch)
+        model.operator.act(model.clock_s, model.epoch, steering.measured, ahead, known)

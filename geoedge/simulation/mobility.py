@@ -275,7 +275,7 @@ class Population:
         """
         instant = self.now_s if time_s is None else time_s
         xy, activity = self.positions(instant)
-        return Demand.from_points(xy, rates.at(int(hour_of(instant))).T[activity])
+        return Demand.from_points(xy, rates.during(instant, instant).T[activity])
 
     def _check(self, who: NDArray[np.int64], when: NDArray[np.float64]) -> None:
         if not len(who):
@@ -358,7 +358,8 @@ def _hour_requests(
     population: Population, rates: RequestRates, start_s: float, end_s: float, rng: np.random.Generator
 ) -> Asked:
     """Return the requests of an interval within one hour."""
-    by_activity = np.cumsum(rates.at(int(hour_of(0.5 * (start_s + end_s)))), axis=0)
+    hour = int(hour_of(0.5 * (start_s + end_s)))
+    by_activity = np.cumsum(rates.at(hour), axis=0)
     total = by_activity[-1]
     count = rng.poisson(len(population) * total.max() * (end_s - start_s))
     gaps = np.cumsum(rng.standard_exponential(count + 1))
@@ -368,7 +369,12 @@ def _hour_requests(
     xy, activity = population.position(user, time)
     kept = level < total[activity]
     xy, activity, level = xy[kept], activity[kept], level[kept]
-    kind = (level >= by_activity[:, activity]).sum(axis=0)
+    edges = (
+        by_activity[:, activity]
+        if rates.popularity is None
+        else np.cumsum(rates.by_type(time[kept], activity, hour), axis=0)
+    )
+    kind = (level >= edges[:-1]).sum(axis=0)
     return Asked(
         created_s=time[kept],
         user=user[kept].astype(np.int32),

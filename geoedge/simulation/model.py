@@ -13,30 +13,37 @@ import mesa
 import numpy as np
 
 from geoedge.city.trips import STREET
-from geoedge.control.actions import Placement, transfer_bytes
-from geoedge.control.measure import measure_demand
-from geoedge.control.operate import Operator, Routing
-from geoedge.control.predict import FieldPredictor
-from geoedge.control.replan import make_limits
+from geoedge.control.memory import site_memory
+from geoedge.control.outage import OpenSites
+from geoedge.control.placement import Placement
 from geoedge.errors import GeoEdgeError
+from geoedge.serving.draining import drained_s
 from geoedge.serving.events import ServingEngine
 from geoedge.simulation.agents import ControllerAgent, SiteAgent, UserAgent
+from geoedge.simulation.beliefs import Beliefs
+from geoedge.simulation.effects import Disturbances
 from geoedge.simulation.mobility import Population, draw_requests
 from geoedge.simulation.outcome import results_of
+from geoedge.simulation.routing import routing_of
+from geoedge.simulation.sessions import Sessions
+from geoedge.simulation.steering import Steering, field_predictor, make_operator, seen, started
 from geoedge.simulation.tables import Drawn, Held, Tally
 from geoedge.streams import stream
-from geoedge.study import field_inputs, prepare, refuse_streets, request_rates, service_queue
+from geoedge.study import prepare, refuse_streets, request_rates
 from geoedge.theory.services import make_law
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
     from geoedge.city.city import City
     from geoedge.city.demand import Demand
+    from geoedge.control.measure import Seen
+    from geoedge.control.planners.base import Predictor
     from geoedge.results import Results
     from geoedge.scenario import Scenario
+    from geoedge.serving.advertising import Advert
     from geoedge.sites import Layout
     from geoedge.study import Study
 
@@ -117,21 +124,28 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
         self.scenario = scenario.override(changes) if changes else scenario
         refuse_streets(self.scenario, "a simulation")
         prepared = study or prepare(self.scenario, city=city, layout=layout)
-        self.study = prepared.with_scenario(self.scenario)
+        self.study = started(prepared.with_scenario(self.scenario))
         self.label = label
         self.epoch, self.clock_s = 0, self.study.epochs[0][0]
-        self.rates = request_rates(self.scenario, self.study.workload)
+        self.rates = request_rates(self.scenario, self.study.workload, self.seed)
         self.population = self._draw_population() if population is None else population.copy()
         self.population.advance(self.clock_s)
-        self.measured_demand: Demand | None = self._expected_demand(population is not None)
-        self.placement = Placement(self.study.layout.profile, self.scenario.control.backhaul_bytes_per_s)
-        self.operator = self._make_operator()
+        self.dynamics = Disturbances(self.study, self.rates, self.seed, len(self.population))
+        self.sessions = Sessions.of(self.study, self.population, self.rates, self.seed)
+        self.steering = Steering(self.study, self._expected_demand(population is not None), self._foreseen)
+        self.placement = self._make_placement()
+        self.operator = make_operator(self.study, self._predictor, self.placement, self.seed)
         people, sites = len(self.population), len(self.study.layout)
         self.users = UserAgent.create_agents(self, people, np.arange(people))
         self.sites = SiteAgent.create_agents(self, sites, np.arange(sites))
         self.controller = ControllerAgent(self)
         self.controller.step()
         self.engine = self._make_engine()
+        self.placement.drained_s = self._drained_s
+        self._told = self.placement.profile, self.placement.servers, self.placement.profile
+        self.beliefs = Beliefs(
+            self.scenario.catalogue, self.study.workload, self.placement.profile, self.clock_s
+        )
         self.epoch_rows: list[dict[str, Any]] = []
         self.drawn: list[Drawn] = []
         self.last = Tally(sites)
@@ -151,48 +165,44 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
         """Return what the first prices are set by: the expected demand, or that of users who were given."""
         return self.population.demand(self.rates, self.clock_s) if given else self.study.demand[0]
 
-    def _make_operator(self) -> Operator:
-        routing, control, workload = self.scenario.routing, self.scenario.control, self.study.workload
-        limits = make_limits(
-            len(self.study.layout),
-            workload.hit_tokens,
-            budget_bytes=control.migration_budget_bytes,
-            fallback_floor=control.fallback_floor,
-            deep_cap=control.deep_cap,
-            min_gain=control.min_gain,
-        )
-        return Operator(
-            self._predictor,
-            self.placement,
-            Routing(routing.advertise, routing.scope, routing.telemetry_period_s, routing.telemetry_delay_s),
-            transfer_bytes=transfer_bytes(self.scenario.workload, self.scenario.hardware.kv_bytes_per_token),
-            limits=limits if control.controller == "greedy" else None,
-            profile_names=workload.profile_names,
+    def _make_placement(self) -> Placement:
+        scenario, control = self.scenario, self.scenario.control
+        return Placement(
+            self.study.layout.profile,
+            control.backhaul_bytes_per_s,
+            memory=site_memory(scenario.workload, scenario.hardware, self.study.workload),
+            most_transfers=control.most_transfers,
         )
 
-    def _predictor(self, demand: Demand) -> FieldPredictor:
-        routing = self.scenario.routing
-        problem = field_inputs(self.study, demand)
-        target = self.scenario.target.ttft_target_s
-        queue = service_queue(self.scenario)
-        return FieldPredictor(problem, routing.policy, routing.scope, target, queue=queue)
+    def _drained_s(self, site: int, servers: int) -> float:
+        return drained_s(self.engine.stations, site, servers, self.clock_s)
+
+    def _predictor(self, demand: Demand) -> Predictor:
+        down, workload = sorted(self.placement.down), self.study.workload
+        if not down or len(down) == len(self.study.layout):
+            return field_predictor(self.study, demand)
+        is_open = ~np.isin(np.arange(len(self.study.layout)), down)
+        share = workload.type_probability * workload.serves
+        idle = (share * workload.occupancy_time).sum(axis=1) / np.maximum(share.sum(axis=1), 1e-300)
+        return OpenSites(field_predictor(self.study.with_sites(is_open), demand), is_open, idle)
 
     def _make_engine(self) -> ServingEngine:
         scenario, workload, profile = self.scenario, self.study.workload, self.placement.profile
         return ServingEngine(
             self.study.layout.xy_km,
             profile,
-            workload.concurrency[profile],
+            self.placement.servers,
             workload.prefill_time[profile],
             workload.decode_time,
             delay_coefficient=scenario.radio.delay_coefficient,
             delay_exponent=scenario.radio.delay_exponent,
             period_km=self.study.layout.period_km,
-            policy=scenario.routing.policy,
+            **routing_of(scenario, workload, self.seed),
             law=make_law(scenario.service.law, scenario.service.scv),
             mean_occupancy=self.operator.prediction.occupancy,
             radio_shifts_arrival=scenario.service.radio_shifts_arrival,
             start_s=self.clock_s,
+            sessions=None if self.sessions is None else self.sessions.rules(profile),
         )
 
     # -- time ----------------------------------------------------------------------------------------
@@ -226,9 +236,10 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
     def _serve(self, until_s: float) -> None:
         """Serve the requests up to a time, changing sites at the very instants at which states arrive."""
         while True:
-            cut = min(until_s, max(self.placement.next_arrival_s(), self.clock_s))
-            requests = self.drawn[-1].between(self.clock_s, cut)
-            sums = self.engine.run(requests, cut, self.operator.catalogue.advert())
+            due = min(self.placement.next_event_s(), self.dynamics.next_s(), self.beliefs.next_s())
+            cut = min(until_s, max(due, self.clock_s))
+            requests = self.drawn[-1].between(self.clock_s, cut, self.scenario.routing.routers)
+            sums = self.engine.run(requests, cut, self._advert())
             self.last.add(sums)
             self.tally.add(sums)
             self.held.add(
@@ -238,58 +249,85 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
                 self.operator.prediction.utilization,
             )
             self.clock_s = cut
-            if self.placement.next_arrival_s() <= cut:
-                self._reconfigure([change.site for change in self.operator.arrive(cut)])
+            self.beliefs.reports.hear(cut)
+            if self.placement.next_event_s() <= cut:
+                self.operator.arrive(cut)
+                self.dynamics.repair(self)
+                self._reconfigure()
+            elif self.dynamics.next_s() <= cut:
+                self.dynamics.apply(self)
+                self._reconfigure()
             elif cut == until_s:
                 return
 
-    def _reconfigure(self, sites: Iterable[int]) -> None:
-        """Let the event loop know what sites hold now, and what is expected of all after new prices."""
+    def _advert(self) -> Advert:
+        """Return what routers hear now."""
+        advert = self.dynamics.advert(self.operator.catalogue.advert())
+        return self.beliefs.told(advert, self._told[0])
+
+    def _reconfigure(self) -> None:
+        """Let the event loop know what sites hold and may run now, and what is expected of all after new prices."""
         workload, occupancy = self.study.workload, self.operator.prediction.occupancy
-        for site in sites:
-            profile = int(self.placement.profile[site])
-            self.engine.reconfigure(
-                int(site),
-                profile=profile,
-                concurrency=int(workload.concurrency[profile]),
-                prefill_row=workload.prefill_time[profile],
-                mean_occupancy=float(occupancy[site]),
-            )
+        profile, servers = self.placement.profile, self.placement.servers
+        usable = self.dynamics.usable(profile)
+        self.dynamics.note(self.clock_s, profile, usable)
+        can, ran, held = self._told
+        for site in np.flatnonzero((usable != can) | (servers != ran) | (profile != held)).tolist():
+            now: dict[str, Any] = {}
+            if usable[site] != can[site] or profile[site] != held[site]:
+                now = {
+                    "profile": int(profile[site]),
+                    "prefill_row": workload.prefill_time[usable[site]],
+                    "hit_row": workload.hit_tokens[usable[site]],
+                    "mean_occupancy": float(occupancy[site]),
+                }
+            self.engine.reconfigure(site, concurrency=int(servers[site]), **now)
+        self._told = usable, servers, profile
+        self.beliefs.reports.note(self.clock_s, usable)
         self.engine.set_mixture_mean(occupancy)
 
     def _open_epoch(self) -> None:
         """Let people live through the epoch and note what they will ask, whoever serves them."""
-        start, end = self.study.epochs[self.epoch]
-        self.population.advance(end)
-        asked = draw_requests(
-            self.population, self.rates, start, end, stream(self.seed, "requests", self.epoch)
-        )
-        marks = stream(self.seed, "service", self.epoch).standard_exponential(len(asked.created_s))
-        self.drawn.append(Drawn(asked, marks))
+        self.population.advance(self.study.epochs[self.epoch][1])
+        self.drawn.append(self._draw(self.population, self.epoch, self.sessions))
         self.tally = Tally(len(self.sites))
         self.held = Held(len(self.sites), len(self.study.workload.concurrency))
+
+    def _draw(self, population: Population, epoch: int, sessions: Sessions | None) -> Drawn:
+        """Return what people ask in an epoch that they have just lived through."""
+        start, end = self.study.epochs[epoch]
+        asked = draw_requests(population, self.rates, start, end, stream(self.seed, "requests", epoch))
+        marks = stream(self.seed, "service", epoch).standard_exponential(len(asked.created_s))
+        drawn = Drawn(asked, marks)
+        if sessions is not None:
+            drawn = sessions.asked(drawn, population, epoch, end)
+        return self.dynamics.asked(drawn, start, end)
+
+    def _foreseen(self, epoch: int) -> Seen:
+        """Return what will really be asked in an epoch to come, for yardsticks that know it."""
+        future, sessions = self.population.copy(), self.sessions and self.sessions.copy()
+        for k in range(self.epoch, epoch + 1):
+            future.advance(self.study.epochs[k][1])
+            if k == epoch or sessions is not None:
+                drawn = self._draw(future, k, sessions)
+        return seen(drawn.asked, *self.study.epochs[epoch])
 
     def _close_epoch(self) -> None:
         """Note the epoch, measure its demand, and hand over to the controller, or end the run."""
         start, end = self.study.epochs[self.epoch]
         self.epoch_rows.append(self._epoch_row(start, end))
-        asked = self.drawn[-1].asked
-        self.measured_demand = None
-        if len(asked.created_s):
-            xy, types = np.column_stack((asked.x_m, asked.y_m)), len(self.study.workload.type_names)
-            cell = self.scenario.demand.cell_m
-            self.measured_demand = measure_demand(xy, asked.request_type, types, end - start, cell)
+        self.steering.observe(seen(self.drawn[-1].asked, start, end))
         if self.epoch + 1 == len(self.study.epochs):
-            self.operator.look_back(self.measured_demand)
+            self.operator.look_back(self.steering.measured)
             self.running = False
             mesa.Agent._ids.pop(self, None)
             return
         self.epoch += 1
-        if self.scenario.routing.foresight:
-            self.measured_demand = self.study.demand[self.epoch]
-        held = self.placement.profile
-        self.controller.step()
-        self._reconfigure(np.flatnonzero(self.placement.profile != held))
+        if self.dynamics.controller_down:
+            self.operator.look_back(self.steering.measured)
+        else:
+            self.controller.step()
+        self._reconfigure()
         self._open_epoch()
 
     def _epoch_row(self, start_s: float, end_s: float) -> dict[str, Any]:
@@ -308,6 +346,7 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
             "prefill_s_per_s": self.tally.prefill_s / (end_s - start_s),
             "advertised_wait_s": self.held.wait_s,
             "predicted_utilization": self.held.utilization,
+            "rejected": self.tally.rejected,
         }
 
     def _decide(self) -> None:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from geoedge.control.log import decision_frame, journal_frame
 from geoedge.errors import GeoEdgeError
 from geoedge.results import Results
+from geoedge.simulation.sessions import session_tables
 from geoedge.simulation.tables import (
     action_table,
     epoch_frame,
@@ -21,6 +23,7 @@ from geoedge.simulation.tables import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from geoedge.simulation.model import EdgeCity
@@ -60,9 +63,11 @@ def results_of(model: EdgeCity) -> Results:
     tau, start = model.scenario.target.ttft_target_s, model.study.epochs[0][0]
     model.engine.finish()
     records = model.engine.records()
-    table = record_table(
-        records, _drawn_columns(model), model.study.workload.hit_tokens, status_at(records, model.clock_s)
-    )
+    used = model.dynamics.used(records.site, records.profile, records.started_s)
+    hits = model.study.workload.hit_tokens[used, records.request_type]
+    table = record_table(records, _drawn_columns(model), hits, status_at(records, model.clock_s))
+    if model.sessions is not None:
+        table = model.sessions.records(table, model.engine)
     epochs = epoch_frame(table, model.epoch_rows, tau)
     sums = epochs.groupby("epoch")[["requests", "missed"]].sum().to_numpy()
     coverage = {k: 1.0 - missed / asked for k, (asked, missed) in enumerate(sums) if asked}
@@ -73,10 +78,25 @@ def results_of(model: EdgeCity) -> Results:
         sites=site_table(model.study.city, model.study.layout),
         epochs=epochs,
         series=series_table(live, table, tau, start),
-        actions=action_table(model.operator.log, model.operator.reviews, coverage),
+        actions=action_table(model.operator.log, model.operator.reviews, coverage, model.placement.journal),
         meta=_meta(model, epochs),
+        tables=_tables(model, table, tau),
         scenario_toml=model.scenario.to_toml(),
     )
+
+
+def _tables(model: EdgeCity, records: pa.Table, tau: float) -> dict[str, pd.DataFrame]:
+    """Return the tables that runs of every kind do not have in common."""
+    tables = {
+        "decisions": decision_frame(model.operator.decisions),
+        "placement": journal_frame(model.placement.journal),
+    }
+    if model.dynamics.happening:
+        tables["events"] = model.dynamics.table(records, tau)
+    if model.sessions is not None:
+        counted_s = model.study.epochs[0][0] + model.scenario.simulation.warm_up_s
+        tables |= session_tables(records, model.engine, tau, counted_s)
+    return tables
 
 
 def _drawn_columns(model: EdgeCity) -> dict[str, NDArray[Any]]:
@@ -110,6 +130,7 @@ def _meta(model: EdgeCity, epochs: pd.DataFrame) -> dict[str, Any]:
         "extract_date": city.extract_date,
         "layout": study.layout.label,
         "policy": scenario.routing.policy,
+        "solved_as": scenario.routing.solved_as,
         "advertise": scenario.routing.advertise,
         "scope": scenario.routing.scope,
         "controller": scenario.control.controller,
@@ -117,6 +138,7 @@ def _meta(model: EdgeCity, epochs: pd.DataFrame) -> dict[str, Any]:
         "service_scv": scenario.service.scv,
         "queue": scenario.service.queue,
         "radio_shifts_arrival": scenario.service.radio_shifts_arrival,
+        **({} if model.sessions is None else {"sessions": model.sessions.facts}),
         "unstable": _flagged(epochs, "offered_load", 1.0),
         "prefill_bound": _flagged(epochs, "prefill_s_per_s", 1.0),
         "versions": {"python": python_version()} | {name: version(name) for name in PACKAGES},

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from geoedge.control.actions import REPAIRS
+from geoedge.control.log import outcomes
 from geoedge.results import RECORD_COLUMNS, STATUS
 from geoedge.serving.records import Requests
 from geoedge.units import KM
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from geoedge.city.city import City
-    from geoedge.control.operate import LogEntry, Review
+    from geoedge.control.log import LogEntry, Review
+    from geoedge.control.placement import PlacementEvent
     from geoedge.serving.records import Records, SiteSums
+    from geoedge.serving.warm import Turns
     from geoedge.simulation.mobility import Asked
     from geoedge.sites import Layout
 
@@ -46,9 +50,14 @@ class Drawn:
 
     asked: Asked
     mark: Floats
+    turns: Turns | None = None
+    """Which turn of which session each request is, in a run with sessions."""
 
-    def between(self, start_s: float, end_s: float) -> Requests:
-        """Return the requests made from one time to just before another, as the event loop takes them."""
+    def between(self, start_s: float, end_s: float, routers: int = 1) -> Requests:
+        """Return the requests made from one time to just before another, as the event loop takes them.
+
+        Every user has one of the routers, in turn by number.
+        """
         created = self.asked.created_s
         part = slice(*np.searchsorted(created, (start_s, end_s), side="left").tolist())
         asked = self.asked
@@ -58,6 +67,8 @@ class Drawn:
             asked.y_m[part] / KM,
             asked.request_type[part].astype(np.int64),
             self.mark[part],
+            asked.user[part].astype(np.int64) % routers,
+            None if self.turns is None else self.turns.part(part),
         )
 
 
@@ -117,12 +128,14 @@ class Tally:
     duration_s: float = 0.0
     waiting: NDArray[np.int64] = field(init=False)
     running: NDArray[np.int64] = field(init=False)
+    rejected: NDArray[np.int64] = field(init=False)
     routed: int = 0
 
     def __post_init__(self) -> None:
         for name in ("busy_s", "server_s", "prefill_s", "offered_s"):
             setattr(self, name, np.zeros(self.n))
-        self.waiting, self.running = np.zeros(self.n, dtype=np.int64), np.zeros(self.n, dtype=np.int64)
+        for name in ("waiting", "running", "rejected"):
+            setattr(self, name, np.zeros(self.n, dtype=np.int64))
 
     def add(self, sums: SiteSums) -> None:
         """Add a stretch of the event loop."""
@@ -132,6 +145,7 @@ class Tally:
         self.offered_s += sums.offered_s
         self.duration_s += sums.duration_s
         self.waiting, self.running = sums.waiting, sums.running
+        self.rejected += sums.rejected
         self.routed += int(sums.routed.sum())
 
     @property
@@ -151,6 +165,7 @@ def status_at(records: Records, horizon_s: float) -> NDArray[np.int8]:
     status[~(records.finished_s <= horizon_s)] = IN_SERVICE
     status[~(records.started_s <= horizon_s)] = WAITING
     status[records.arrived_s > horizon_s] = IN_FLIGHT
+    status[records.rejected] = REJECTED
     return status
 
 
@@ -169,12 +184,12 @@ def record_table(
     drawn
         Columns that do not depend on service: user, activity, x_m, y_m, epoch.
     hit_tokens
-        Hits [token], shape (S, Q).
+        Hit that each could use [token], shape (m,).
     status
         What each was at the horizon.
     """
     columns = dict(records.columns()) | dict(drawn)
-    columns["hit_tokens"] = hit_tokens[records.profile, records.request_type]
+    columns["hit_tokens"] = np.where(records.rejected, 0, hit_tokens)
     columns["status"] = status
     return pa.table({name: np.asarray(columns[name]).astype(kind) for name, kind in RECORD_COLUMNS.items()})
 
@@ -185,7 +200,8 @@ def epoch_frame(table: pa.Table, rows: Sequence[Mapping[str, Any]], tau: float) 
     Sites may change within an epoch. Of the columns noted, ``profile`` and ``concurrency`` are what a site held
     for most of the epoch and ``profile_at_end`` what it held last; ``server_s`` is its servers integrated over
     the epoch, and ``utilization`` and ``offered_load`` are busy seconds and service asked for over that, so that
-    means over sites or epochs are to be weighted with it. ``advertised_wait_s`` is the catalogue's price and
+    means over sites or epochs are to be weighted with it. Among ``requests`` and ``missed`` are those ``rejected`` at
+    the site. ``advertised_wait_s`` is the catalogue's price and
     ``predicted_utilization`` what the field expected, both as means over time.
 
     Parameters
@@ -198,18 +214,21 @@ def epoch_frame(table: pa.Table, rows: Sequence[Mapping[str, Any]], tau: float) 
         TTFT target [s].
     """
     n = len(rows[0]["site"])
-    epoch, site = (table.column(name).to_numpy().astype(np.int64) for name in ("epoch", "site"))
-    key, size = epoch * n + site, len(rows) * n
+    sent = table.column("site").to_numpy() >= 0
+    epoch, site, ttft, wait = (
+        table.column(name).to_numpy()[sent] for name in ("epoch", "site", "ttft_s", "wait_s")
+    )
+    key, size = epoch.astype(np.int64) * n + site, len(rows) * n
     requests = np.bincount(key, minlength=size).reshape(len(rows), n)
-    missed = np.bincount(key, weights=table.column("ttft_s").to_numpy() > tau, minlength=size)
-    waits = np.bincount(key, weights=table.column("wait_s").to_numpy(), minlength=size)
+    missed = np.bincount(key, weights=ttft > tau, minlength=size)
+    waits = np.bincount(key, weights=wait, minlength=size)
     frames = []
     for k, row in enumerate(rows):
-        seconds = row["end_s"] - row["start_s"]
+        seconds, asked = row["end_s"] - row["start_s"], requests[k] + row["rejected"]
         seen = {
-            "requests": requests[k],
-            "missed": missed.reshape(len(rows), n)[k].astype(np.int64),
-            "arrival_rate_per_s": requests[k] / seconds,
+            "requests": asked,
+            "missed": missed.reshape(len(rows), n)[k].astype(np.int64) + row["rejected"],
+            "arrival_rate_per_s": asked / seconds,
             "mean_wait_s": _ratio(waits.reshape(len(rows), n)[k], requests[k]),
         }
         frames.append(pd.DataFrame({"epoch": np.full(n, k)} | dict(row) | seen))
@@ -223,7 +242,8 @@ def _ratio(total: Floats, count: NDArray[np.int64]) -> Floats:
 def series_table(live: pd.DataFrame, table: pa.Table, tau: float, start_s: float) -> pd.DataFrame:
     """Return one row a step: what the model reported, with coverage and TTFT by the time of creation.
 
-    While the run goes on, the TTFT of the latest requests is not known yet; here it is.
+    While the run goes on, the TTFT of the latest requests is not known yet; here it is. Rejected requests are
+    misses and have no part in the mean TTFT.
 
     Parameters
     ----------
@@ -239,27 +259,36 @@ def series_table(live: pd.DataFrame, table: pa.Table, tau: float, start_s: float
     created, ttft = table.column("created_s").to_numpy(), table.column("ttft_s").to_numpy()
     edges = np.concatenate(([start_s], live["time_s"].to_numpy()))
     step = np.clip(np.searchsorted(edges, created, side="left") - 1, 0, len(live) - 1)
-    count = np.bincount(step, minlength=len(live))
-    series = live.copy()
-    series["requests"] = count
-    for name, weights in (("coverage", (ttft <= tau).astype(float)), ("mean_ttft_s", ttft)):
-        total = np.bincount(step, weights=weights, minlength=len(live))
+    series, taken = live.copy(), np.isfinite(ttft)
+    series["requests"] = np.bincount(step, minlength=len(live))
+    for name, part, weights in (
+        ("coverage", slice(None), (ttft <= tau).astype(float)),
+        ("mean_ttft_s", taken, ttft[taken]),
+    ):
+        count = np.bincount(step[part], minlength=len(live))
+        total = np.bincount(step[part], weights=weights, minlength=len(live))
         series[name] = np.divide(total, count, out=np.full(len(live), np.nan), where=count > 0)
     return series
 
 
 def action_table(
-    log: Sequence[LogEntry], reviews: Mapping[int, Review], measured_coverage: Mapping[int, float]
+    log: Sequence[LogEntry],
+    reviews: Mapping[int, Review],
+    measured_coverage: Mapping[int, float],
+    journal: Sequence[PlacementEvent],
 ) -> pd.DataFrame:
     """Return the controller's log.
 
     An epoch's realised gain is what its actions did in hindsight: the field's coverage with them less the field's
     coverage without them, both under the demand that really came and at the prices set for the demand before.
-    It is shared out over the epoch's actions in the ratio of their predicted gains, so that the rows add up to
-    it. How far the field itself is off is no part of it and has its own column: ``model_error`` is the coverage
+    It is shared out over the epoch's actions in the ratio of their predicted gains, or evenly where some promised
+    none, so that the rows add up to it. How far the field itself is off is no part of it and has its own column: ``model_error`` is the coverage
     measured in the epoch less the field's with the actions, the same for all actions of an epoch and not shared
     out. Both are NaN where sites report waits themselves, of which the field knows nothing; there only paired
-    runs tell.
+    runs tell. So they are for what sites do by themselves, which no plan has promised.
+
+    ``transfer_s`` is the time that the bytes take at the backhaul's rate; they begin to move at ``moving_s``, when
+    running requests leave room, and the last of them is there at ``effective_s``. Both are NaN if it never came to that.
 
     Parameters
     ----------
@@ -269,15 +298,20 @@ def action_table(
         What the field says afterwards, by epoch.
     measured_coverage
         Coverage of the requests of each epoch.
+    journal
+        The journal of the placement.
     """
-    expected: dict[int, float] = {}
+    promised: dict[int, list[float]] = {}
     for entry in log:
-        expected[entry.epoch] = expected.get(entry.epoch, 0.0) + entry.action.predicted_gain
+        if entry.action.kind not in REPAIRS:
+            promised.setdefault(entry.epoch, []).append(entry.action.predicted_gain)
     rows = []
-    for entry in log:
+    for entry, (moving, effective) in zip(log, outcomes(log, journal), strict=True):
         first, *others = entry.action.changes
         review, measured = reviews.get(entry.epoch), measured_coverage.get(entry.epoch, np.nan)
-        share = entry.action.predicted_gain / expected[entry.epoch]
+        review = None if entry.action.kind in REPAIRS else review
+        gains = promised.get(entry.epoch, [1.0])
+        share = entry.action.predicted_gain / sum(gains) if min(gains) > 0.0 else 1.0 / len(gains)
         rows.append(
             {
                 "epoch": entry.epoch,
@@ -289,7 +323,9 @@ def action_table(
                 "partner_site": others[0].site if others else -1,
                 "bytes_moved": entry.action.bytes_moved,
                 "transfer_s": entry.transfer_s,
-                "effective_s": entry.time_s + entry.transfer_s,
+                "compute_s": max(change.compute_s for change in entry.action.changes),
+                "moving_s": moving,
+                "effective_s": effective,
                 "predicted_gain": entry.action.predicted_gain,
                 "realised_gain": share * review.gain if review else np.nan,
                 "model_error": measured - review.with_actions if review else np.nan,
@@ -309,6 +345,8 @@ _ACTION_TYPES = {
     "partner_site": "int64",
     "bytes_moved": "float64",
     "transfer_s": "float64",
+    "compute_s": "float64",
+    "moving_s": "float64",
     "effective_s": "float64",
     "predicted_gain": "float64",
     "realised_gain": "float64",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geoedge.sites._edges import StudyWindow, convex_window, study_window
+from geoedge.sites._edges import StudyWindow, concave_window, convex_window, study_window
 from geoedge.sites.contrast import ProcessFit
 from geoedge.sites.envelopes import Envelope, envelope_test, global_test
 from geoedge.sites.fitting import Fits, fit_process
@@ -24,6 +24,7 @@ from geoedge.sites.statistics import (
 )
 from geoedge.sites.survey import SiteSurvey, survey_sites
 from geoedge.sites.towers import read_sites
+from geoedge.sites.unevenness import SmoothedSites, smoothed_sites
 from geoedge.sites.verdicts import LayoutStatistics, layout_statistics, verdict
 
 __all__ = [
@@ -38,8 +39,10 @@ __all__ = [
     "LayoutStatistics",
     "ProcessFit",
     "SiteSurvey",
+    "SmoothedSites",
     "StudyWindow",
     "clark_evans",
+    "concave_window",
     "convex_window",
     "draw_layout",
     "envelope_test",
@@ -61,6 +64,7 @@ __all__ = [
     "place_profiles",
     "poisson_layout",
     "read_sites",
+    "smoothed_sites",
     "study_window",
     "survey_sites",
     "uneven_poisson",

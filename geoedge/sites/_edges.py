@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Sites: TypeAlias = Layout | ArrayLike
     WindowLike: TypeAlias = "StudyWindow | Polygon | MultiPolygon | tuple[float, float] | None"
 
-__all__ = ["StudyWindow", "convex_window", "positions", "spacings", "study_window"]
+__all__ = ["StudyWindow", "concave_window", "convex_window", "positions", "spacings", "study_window"]
 
 RASTER_CELLS = 1024
 """Cells along the longer side of a window's raster, from which overlaps with its own translates are read."""
@@ -286,6 +286,40 @@ def convex_window(sites: Sites) -> StudyWindow:
         raise CityError(msg)
     factor = 1.0 / np.sqrt(1.0 - corners / len(xy))
     return StudyWindow(scale(hull, factor, factor, origin="centroid"))
+
+
+def concave_window(sites: Sites, *, ratio: float = 0.1, buffer_m: float | None = None) -> StudyWindow:
+    """Return a window guessed from the sites alone: an outline that follows their bays, and some land around it.
+
+    Where a coast or hills without sites cut into the convex hull, this leaves most of them out. How closely it follows
+    is a choice, not an estimate; nothing should be read off the window's area but what hardly depends on it.
+
+    Parameters
+    ----------
+    sites
+        Layout, or positions [m], shape (n, 2).
+    ratio
+        Longest edge of the outline between the least, 0, and that of the convex hull, 1.
+    buffer_m
+        Land around the outline [m]; by default the mean spacing that the sites have inside it.
+
+    Raises
+    ------
+    CityError
+        If the sites are too few or on one line, or a number is out of range.
+    """
+    import shapely
+
+    if not 0.0 <= ratio <= 1.0 or not (buffer_m is None or 0.0 <= buffer_m < np.inf):
+        msg = f"`ratio` must be 0 to 1 and `buffer_m` 0 or more metres, not {ratio} and {buffer_m}"
+        raise CityError(msg)
+    xy = np.unique(positions(sites), axis=0)
+    outline = shapely.concave_hull(shapely.multipoints(xy), ratio=ratio)
+    if outline.geom_type != "Polygon":
+        msg = f"`sites` must be at least three places that are not on one line, not {len(xy)}; give `window`"
+        raise CityError(msg)
+    around = float(np.sqrt(outline.area / len(xy))) if buffer_m is None else buffer_m
+    return StudyWindow(outline.buffer(around))
 
 
 def positions(

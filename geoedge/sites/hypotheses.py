@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from geoedge.errors import CityError
 from geoedge.sites._edges import positions, study_window
-from geoedge.sites._windows import wrapped
+from geoedge.sites.unevenness import NEIGHBOURS, smoothed_sites
 from geoedge.streams import generator
 
 if TYPE_CHECKING:
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     Simulate: TypeAlias = Callable[[np.random.Generator], Layout | ArrayLike]
 
 __all__ = ["draw_layouts", "following_demand", "merged_alike", "uneven_poisson"]
-
-NEIGHBOURS = 16
-"""The density of an uneven layout is smoothed over the distance to this many neighbours."""
-
-MAX_ROUNDS = 10_000
-"""Rounds of drawing places anew that fell outside the window."""
 
 
 def draw_layouts(
@@ -98,32 +92,8 @@ def uneven_poisson(sites: Sites, window: WindowLike = None, *, neighbours: int =
     CityError
         If there are fewer than two sites, some are outside, or `neighbours` is not positive.
     """
-    from scipy.spatial import cKDTree
-
-    if neighbours < 1:
-        msg = f"`neighbours` must be at least 1, not {neighbours}"
-        raise CityError(msg)
-    where = study_window(window, sites)
-    xy = positions(sites, where, at_least=2, use="An uneven density")
-    boxsize: Any = where.period_m
-    nth = min(neighbours, len(xy) - 1) + 1
-    width = np.asarray(cKDTree(xy, boxsize=boxsize).query(xy, k=[nth])[0])
-
-    def draw(rng: np.random.Generator) -> NDArray[np.float64]:
-        near = rng.integers(0, len(xy), len(xy))
-        drawn, todo = np.empty_like(xy), np.arange(len(xy))
-        for _ in range(MAX_ROUNDS):
-            place = xy[near[todo]] + rng.normal(size=(len(todo), 2)) * width[near[todo]]
-            place = place if where.period_m is None else wrapped(place, where.period_m)
-            inside = where.contains(place)
-            drawn[todo[inside]] = place[inside]
-            todo = todo[~inside]
-            if not len(todo):
-                return drawn
-        msg = f"`window` is too thin to draw sites in it within {MAX_ROUNDS} rounds; buffer it"
-        raise CityError(msg)
-
-    return draw
+    known = smoothed_sites(sites, window, neighbours=neighbours)
+    return lambda rng: known.draw(len(known.xy), rng)
 
 
 def following_demand(demand: Demand, window: WindowLike, count: int) -> Simulate:

@@ -34,13 +34,13 @@ def theory_answers(
     study
         The study.
     policy
-        Routing policy; the scenario's by default.
+        Routing policy; by default the scenario's, or what stands for it (`geoedge.policies.Policy.solved_as`).
     area_km2
         Land to spread sites and demand over [km²]; the city's by default.
     """
     from geoedge.theory import solve as solve_network
 
-    chosen = policy or study.scenario.routing.policy
+    chosen = policy or study.scenario.routing.solved_as
     networks = [poisson_network(study, demand, area_km2=area_km2) for demand in study.demand]
     queue = service_queue(study.scenario)
     answers = [solve_network(network, policy=chosen, queue=queue) for network in networks]
@@ -57,7 +57,7 @@ def field_answers(
     study
         The study.
     policy
-        Routing policy; the scenario's by default.
+        Routing policy; by default the scenario's, or what stands for it (`geoedge.policies.Policy.solved_as`).
     warm_up
         Whether to solve the epochs of the warm-up too, which count for nothing.
     tolerance
@@ -73,7 +73,7 @@ def field_answers(
         answers.append(
             solve_problem(
                 edged_inputs(study, study.demand[epoch], last.problem if last else None),
-                policy=policy or routing.policy,
+                policy=policy or routing.solved_as,
                 scope=routing.scope,
                 waits=last.advertised_wait if last else None,
                 queue=service_queue(study.scenario),
@@ -99,7 +99,7 @@ def solve(
     city, layout
         City and sites, if they exist already.
     policy
-        Routing policy; the scenario's by default.
+        Routing policy; by default the scenario's, or what stands for it (`geoedge.policies.Policy.solved_as`).
 
     Raises
     ------
@@ -112,7 +112,7 @@ def solve(
     from geoedge.workload import build_workload
 
     network = stated_network(scenario, build_workload(scenario.workload, scenario.hardware))
-    return solve_network(network, policy=policy or scenario.routing.policy, queue=service_queue(scenario))
+    return solve_network(network, policy=policy or scenario.routing.solved_as, queue=service_queue(scenario))
 
 
 def solve_field(
@@ -131,7 +131,7 @@ def solve_field(
     city, layout
         City and sites, if they exist already.
     policy
-        Routing policy; the scenario's by default.
+        Routing policy; by default the scenario's, or what stands for it (`geoedge.policies.Policy.solved_as`).
     """
     return field_answers(prepare(scenario, city=city, layout=layout), policy=policy)
 

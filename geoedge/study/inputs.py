@@ -26,6 +26,7 @@ __all__ = [
     "edged_inputs",
     "field_inputs",
     "poisson_network",
+    "refuse_shocks",
     "refuse_streets",
     "service_queue",
     "stated_network",
@@ -62,6 +63,31 @@ def refuse_streets(scenario: Scenario, what: str) -> None:
     if scenario.radio.distance == "street":
         msg = f'radio.distance = "street": {what} measures straight lines; ask `geoedge.solve_field`, or use "straight"'
         raise ScenarioError(msg)
+
+
+def refuse_shocks(scenario: Scenario, what: str) -> None:
+    """Refuse a scenario in which things happen that the expected demand does not know of.
+
+    Parameters
+    ----------
+    scenario
+        The scenario.
+    what
+        What is about an ordinary day only.
+
+    Raises
+    ------
+    ScenarioError
+        If it has such events.
+    """
+    known = scenario.dynamics.expected
+    for number, event in enumerate(scenario.dynamics.events):
+        if event not in known:
+            msg = (
+                f"dynamics.events[{number}] = {event.kind}: {what} is explained for an ordinary day; leave out all but "
+                "announced crowds and stated drifts, or compare runs with and without them"
+            )
+            raise ScenarioError(msg)
 
 
 def service_queue(scenario: Scenario) -> WaitModel | QueueOfMix:

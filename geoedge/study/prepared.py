@@ -104,6 +104,16 @@ class Study:
         """Return the same study on other sites."""
         return replace(self, layout=layout)
 
+    def with_sites(self, chosen: NDArray[np.bool_]) -> Study:
+        """Return the same study with some of its sites alone.
+
+        Parameters
+        ----------
+        chosen
+            Which sites are left, shape (n,).
+        """
+        return self.with_layout(_some(self.layout, chosen, area_km2=self.city.area_km2))
+
     def with_scenario(self, scenario: Scenario) -> Study:
         """Return the same study under a scenario that differs in routing, control or service alone.
 
@@ -121,6 +131,9 @@ class Study:
             if getattr(scenario, section) != getattr(self.scenario, section):
                 msg = f"[{section}] differs from the prepared study; call `prepare` on the new scenario"
                 raise ScenarioError(msg)
+        if scenario.dynamics.expected != self.scenario.dynamics.expected:
+            msg = "[dynamics] announces other crowds or drifts than the prepared study; call `prepare` on the new scenario"
+            raise ScenarioError(msg)
         return replace(self, scenario=scenario)
 
 
@@ -138,15 +151,30 @@ def measured_seconds(scenario: Scenario) -> Floats:
     return np.array([max(0.0, end - max(start, cut)) for start, end in window_epochs(scenario)])
 
 
-def request_rates(scenario: Scenario, workload: Workload) -> RequestRates:
-    """Return the rate of each request type of one user, by activity and hour."""
+def request_rates(scenario: Scenario, workload: Workload, seed: int | None = None) -> RequestRates:
+    """Return the rate of each request type of one user, by activity and hour.
+
+    Parameters
+    ----------
+    scenario
+        A scenario whose users have a rate.
+    workload
+        Its workload.
+    seed
+        Seed of a run: its random drifts of popularity are then in; else only those that are stated, as theory and
+        field know them.
+    """
     from geoedge.city.demand import RequestRates
+    from geoedge.city.popularity import drifting
 
     rate = scenario.demand.request_rate_per_user_s
     if rate is None:
         msg = "demand.request_rate_per_user_s is missing: a study on a city needs the users and the rate of each"
         raise ScenarioError(msg)
-    return RequestRates(rate * workload.type_probability, workload.place_weight, workload.hour_weight)
+    popularity = drifting(scenario.dynamics.events, workload.type_names, workload.type_probability, seed)
+    return RequestRates(
+        rate * workload.type_probability, workload.place_weight, workload.hour_weight, popularity
+    )
 
 
 def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | None = None) -> Study:
@@ -199,6 +227,7 @@ def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | No
     presence = expected_presence(mobility, window_epochs(scenario))
     users = scenario.demand.users or 0
     demand = demand_of(presence, rates, users=users, cell_m=scenario.demand.cell_m)
+    demand = _with_announced(scenario, city, workload, demand, rates)
     whole = _whole_demand(scenario, demand)
     across = _drawn_across_edge(scenario, city, workload)
     if layout is None:
@@ -218,6 +247,23 @@ def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | No
     layout = _placed(layout, scenario, workload, whole, "placement")
     ring = _ring(scenario, city, workload, whole, across) if scenario.field.edge == "buffer" else None
     return Study(scenario, city, layout, workload, mobility, tuple(demand), presence.activity_shares, ring)
+
+
+def _with_announced(
+    scenario: Scenario, city: City, workload: Workload, demand: list[Demand], rates: RequestRates
+) -> list[Demand]:
+    """Return the expected demand with the crowds that are announced."""
+    from geoedge.city.crowds import make_crowd, place_of, with_crowds
+
+    base = scenario.demand.request_rate_per_user_s or 0.0
+    crowds = [
+        make_crowd(event, place, event.start_s, base, workload.type_names)
+        for event in scenario.dynamics.expected
+        if event.announced and (place := place_of(city, event)) is not None
+    ]
+    if not crowds:
+        return demand
+    return with_crowds(demand, window_epochs(scenario), crowds, city, rates, scenario.demand.cell_m)
 
 
 def _check_map(layout: Layout, city: City) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geoedge.errors import ScenarioError
-from geoedge.workload.forest import ROOT, PrefixForest
+from geoedge.workload.forest import PrefixForest
 from geoedge.workload.hardware import Prefill
 
 __all__ = ["CacheProfile", "dominated", "incremental_values", "value_score"]
@@ -141,8 +141,3 @@ def dominated(
     earlier = np.arange(memory.size)[:, None] < np.arange(memory.size)
     beats = no_worse & (~no_worse.T | earlier)
     return np.asarray(beats.any(axis=0))
-
-
-def request_vertex(forest: PrefixForest, prefix: str) -> int:
-    """Return the vertex of a request's deepest prefix, `ROOT` for an empty name."""
-    return forest.index(prefix) if prefix else ROOT

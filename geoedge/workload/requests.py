@@ -18,12 +18,16 @@ from geoedge.workload.hardware import (
     runtime_bytes,
     usable_kv_bytes,
 )
-from geoedge.workload.profiles import CacheProfile, request_vertex
+from geoedge.workload.profiles import CacheProfile
+from geoedge.workload.verification import served_types, verified_hits
 
 __all__ = ["ACTIVITIES", "Workload", "build_forest", "build_workload", "prefill_curve"]
 
 ACTIVITIES = ("home", "work", "leisure", "street")
 """What a user is doing, in the order of the columns of `Workload.place_weight`."""
+
+NEVER_S = 1e9
+"""Prefill of a request at a site that does not serve its type, three decades [s]."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -63,6 +67,9 @@ class Workload:
         Relative rate by hour of the day [–], shape (Q, 24), constant within an hour.
     placement_probability
         Share of sites by profile π_s [–], shape (S,), sum 1.
+    serves
+        Whether a site of profile s is a candidate for type q, shape (S, Q); where it is not, its prefill time is
+        `NEVER_S`, so that no policy that counts it goes there.
     """
 
     profile_names: tuple[str, ...]
@@ -79,6 +86,7 @@ class Workload:
     place_weight: Floats
     hour_weight: Floats
     placement_probability: Floats
+    serves: npt.NDArray[np.bool_]
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -131,8 +139,7 @@ def build_workload(
     profiles = tuple(_profile(entry, forest, hardware) for entry in workload.profiles)
     prompt = np.array([r.prompt_tokens for r in requests], dtype=np.int64)
     output = np.array([r.output_tokens for r in requests], dtype=np.int64)
-    ends = [request_vertex(forest, r.prefix) for r in requests]
-    hits = forest.hit_matrix([p.vertices for p in profiles], ends)
+    hits, candidate = verified_hits(workload, forest), served_types(workload)
     return Workload(
         profile_names=tuple(p.name for p in profiles),
         type_names=tuple(r.name for r in requests),
@@ -142,12 +149,13 @@ def build_workload(
         hit_tokens=hits,
         persistent_bytes=np.array([p.persistent_bytes for p in profiles], dtype=np.int64),
         concurrency=_concurrency(workload, hardware, profiles),
-        prefill_time=curve.residual(prompt, hits),
+        prefill_time=np.where(candidate, curve.residual(prompt, hits), NEVER_S),
         full_prefill_time=curve(prompt),
         decode_time=_decode_time(output, hardware),
         place_weight=np.array([[getattr(r.place_weight, a) for a in ACTIVITIES] for r in requests]),
         hour_weight=np.array([r.hour_weight for r in requests]),
         placement_probability=np.array([p.placement_probability for p in workload.profiles]),
+        serves=candidate,
     )
 
 

@@ -18,7 +18,9 @@ import simpy
 from geoedge.city import load_city
 from geoedge.scenario import load_scenario
 from geoedge.serving.advertising import Advert
+from geoedge.serving.doors import Admission
 from geoedge.serving.events import ServingEngine
+from geoedge.serving.inquiring import Prompts, RoutingOptions
 from geoedge.serving.queue import fcfs_starts
 from geoedge.serving.records import Requests
 from geoedge.simulation import EdgeCity
@@ -91,7 +93,9 @@ def queue_kernel(m: int) -> float:
     return best_of(5, run) / m
 
 
-def engine_run(m: int, n: int, advert: Advert, policy: str = "load_aware") -> float:
+def engine_run(
+    m: int, n: int, advert: Advert, policy: str = "load_aware", options: RoutingOptions | None = None
+) -> float:
     """Return seconds per request of the event engine: draws, routing, queues, sums and records."""
     rng = np.random.default_rng(n)
     side = float(np.sqrt(n / 1.2))
@@ -117,11 +121,14 @@ def engine_run(m: int, n: int, advert: Advert, policy: str = "load_aware") -> fl
             delay_exponent=2.5,
             period_km=(side, side),
             policy=policy,
+            options=options,
+            prompts=Prompts([1024.0, 4096.0], [128.0, 128.0], [0.0, 1.0], [0.0, 5000.0]),
         )
         sums = engine.run(requests, float(created[-1]), advert)
         counts = engine.records().counts()
         assert sum(counts.values()) == m
         assert counts["served"] == sums.started.sum()
+        assert counts["rejected"] == sums.rejected.sum()
 
     run()
     return best_of(3, run) / m
@@ -187,6 +194,15 @@ def main() -> int:
         print(f"{f'{n:,} sites, {name}':44}{each * 1e9:12,.0f}{SECONDS_ALLOWED / each:18,.0f}")
         if n == 1000:
             goals.append(goal(WANTED, SECONDS_ALLOWED / each >= REQUESTS_WANTED))
+
+    print(f"\n{'routers that look at every site':44}{'ns/request':>12}{'requests in 10 s':>18}")
+    reports = Advert("state", telemetry_period_s=1.0)
+    crowd = RoutingOptions(routers=8, counts_own=True, admission=Admission(1.5))
+    for n, (name, options) in itertools.product(
+        (100, 1000), {"one router": RoutingOptions(routers=1), "eight, own counts, doors": crowd}.items()
+    ):
+        each = engine_run(REQUESTS_WANTED // 10, n, reports, "llm_d", options)
+        print(f"{f'{n:,} sites, llm_d, {name}':44}{each * 1e9:12,.0f}{SECONDS_ALLOWED / each:18,.0f}")
 
     study = city_study(1000)
     title = f"whole simulation: {PEOPLE:,} moving people in Monaco, 1,000 sites"

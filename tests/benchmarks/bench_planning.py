@@ -21,9 +21,10 @@ from scipy.optimize import brentq
 from geoedge.planning.places.field import Evaluator
 from geoedge.planning.places.planner import SEARCH_PLACES
 from geoedge.planning.places.search import grow
-from geoedge.planning.window import coarser, window_parts
+from geoedge.planning.window import coarser
 from geoedge.scenario import load_scenario
 from geoedge.study import prepare
+from geoedge.study.window import window_parts
 from geoedge.theory import PlacementLimits, TieredNetwork, minimum_density, optimal_placement, solve
 from geoedge.theory._search import lattice
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,11 +13,11 @@ from shapely import box
 from geoedge.city.demand import uniform_demand, uniform_torus_demand
 from geoedge.compare.gain import deployment_gain, layout_gain
 from geoedge.compare.gain.crossings import band, band_share, crossings, first_crossing, single_crossings
-from geoedge.compare.gain.curves import Ground, coverage_curves, nested_layout
+from geoedge.compare.gain.curves import Ground, coverage_curves, drawn_ground, nested_layout
 from geoedge.compare.gain.ensemble import Ensemble
 from geoedge.errors import GeoEdgeError
 from geoedge.planning.orders import steady_profiles
-from geoedge.sites import StudyWindow
+from geoedge.sites import StudyWindow, smoothed_sites
 from geoedge.sites.processes import draw_layout, poisson_layout
 from geoedge.theory import ErlangC, solve
 from geoedge.theory.density import minimum_density
@@ -160,6 +161,33 @@ def test_a_lattice_is_worth_more_than_its_sites(regular) -> None:
     assert theory[["rank", "poisson_low", "poisson_high", "gain_low"]].isna().all(axis=None)
     shown = regular.figure()
     assert any("single Poisson layouts" in text.get_text() for text in shown.legends[0].get_texts())
+
+
+def test_given_a_density_poisson_layouts_and_requests_follow_it(workload) -> None:
+    crowd = np.clip(np.random.default_rng(3).normal(1500.0, 400.0, (24, 2)), 50.0, 2950.0)
+    own = replace(nested_layout(ground_of(lattice(workload), workload), "fixed", 0, 0, 24), xy=crowd)
+    density = smoothed_sites(own, LAND, neighbours=6)
+    ground = replace(ground_of(own, workload), density=density)
+    few, more = (nested_layout(ground, "fixed", 4, 0, mean) for mean in (10, 30))
+    np.testing.assert_array_equal(few.xy, more.xy[:10])
+    many = np.concatenate([nested_layout(ground, "fixed", 4, k, 24).xy for k in range(60)])
+    asked = density.demand([1.0], places=100)
+    for half in (300.0, 700.0, 1200.0):
+        sites = (np.abs(many - 1500.0) < half).all(axis=1).mean()
+        share = asked.rate[(np.abs(asked.xy - 1500.0) < half).all(axis=1)].sum()
+        assert sites == pytest.approx(share, abs=4 * (share * (1 - share) / len(many)) ** 0.5 + 0.01)
+    gain = layout_gain(
+        own, LAND, workload, targets=[0.8], loads=[0.3], density=density, layouts=4, workers=1, **RADIO
+    )
+    # each is asked by its own smoothed density, as the layout is, and by the same one with fewer or more sites
+    fitted = replace(ground, demand=(density.demand([3.0] * len(workload.type_probability)),), fitted=True)
+    first = nested_layout(fitted, "fixed", 4, 0, len(own))
+    (its_own,) = drawn_ground(fitted, "fixed", 4, 0).demand
+    np.testing.assert_array_equal(its_own.xy, density.of(first).demand([1.0]).xy)
+    assert its_own.total == pytest.approx(fitted.demand[0].total)
+    assert drawn_ground(ground, "fixed", 4, 0) is ground
+    assert list(gain.table["reference"]) == ["layouts"]  # theory knows one density and has no part in it
+    assert gain.sentences()
 
 
 def test_the_equivalent_density_covers_as_much(regular, workload) -> None:

@@ -17,11 +17,11 @@ from geoedge import cli
 from geoedge.city.demand import Demand, uniform_demand
 from geoedge.compare.gap.field import Ground, _shared, field_readings
 from geoedge.compare.gap.readings import combined
-from geoedge.compare.gap.words import _pairs
+from geoedge.compare.gap.words import _pairs, notes
 from geoedge.errors import GeoEdgeError
 from geoedge.field import solve_field, torus_problem
 from geoedge.scenario import load_scenario
-from geoedge.sites import Layout, poisson_layout
+from geoedge.sites import Layout, poisson_layout, smoothed_sites
 from geoedge.streams import stream
 from geoedge.study import prepare
 from geoedge.theory import ErlangC, solve
@@ -181,6 +181,54 @@ def test_the_gap_of_a_layout_does_not_depend_on_workers(workload, rate) -> None:
     assert (drawn[0] != drawn[1]).all()
 
 
+def test_given_their_density_random_sites_and_requests_become_uneven_in_one_step(workload, rate) -> None:
+    around = stream(5, "test crowd", 0).normal((1400.0, 1200.0), 500.0, (24, 2))
+    own = replace(sites(workload, 0), xy=np.clip(around, 50.0, (3950.0, 2950.0)))
+    density = smoothed_sites(own, LAND, neighbours=6)
+    asked = {**RADIO, "density": density, "layouts": 4, "cell_m": 250.0, "workers": 1}
+    uneven = ge.explain_layout(own, LAND, workload, 0.6 * rate, **asked)
+    steps = uneven.table.set_index("effect")
+    assert list(steps.index) == ["load", "count", "window", "unevenness", "fit", "arrangement", "placement"]
+    assert steps["change"].sum() == pytest.approx(uneven.total.value, abs=1e-14)
+    assert steps.loc["unevenness", "change"] > 0  # all stand nearer to each other
+    assert steps.loc["arrangement", "label"] == "where sites stand (density given)"
+    assert any("own density, smoothed" in note for note in uneven.notes)
+    # each random layout is asked by its own smoothed density, as the real one is
+    own_fit = uneven.readings[WINDOW | {"unevenness", "fit"}].values[1]
+    known = ground(own, workload, density.demand(0.6 * rate), density=density, seed=1)
+    drawn = known.twin(1, uneven=True)
+    asked_there = smoothed_sites(drawn, LAND, neighbours=6).demand(0.6 * rate)
+    again = replace(known, layout=drawn, demand=(asked_there,), density=None)
+    (alone,) = field_readings(again, [REAL | {"demand"}], 1, 1, lambda _: None).values()
+    assert own_fit == pytest.approx(alone.value, abs=1e-12)
+    # the real sites beside sites of their density are another question than beside even ones
+    end = ground(own, workload, density.demand(0.6 * rate), cell_m=250.0)
+    before, even = field_readings(end, [REAL, REAL | {"demand"}], 4, 1, lambda _: None).values()
+    assert even.value == uneven.end.value
+    assert abs(steps.loc["arrangement", "change"]) < 0.5 * abs(even.value - before.value)
+
+
+@pytest.mark.slow
+def test_sites_of_pure_chance_gain_by_a_density_made_of_them_and_by_nothing_beyond(workload) -> None:
+    count, rng = 60, stream(6, "chance", 0)
+    crowd, rest = rng.normal((1400.0, 1200.0), 500.0, (30, 2)), rng.uniform((0, 0), (4000, 3000), (30, 2))
+    true = smoothed_sites(np.clip(np.vstack((crowd, rest)), 20.0, (3980.0, 2980.0)), LAND, neighbours=6)
+    random = WINDOW | {"unevenness"}
+    worlds = [random, random | {"fit"}, random | {"fit", "arrangement"}]
+    covered = []
+    for k in range(8):
+        own = replace(sites(workload, k, count), xy=true.draw(count, stream(7, "chance", k)))
+        density = true.of(own)
+        asked = density.demand(50.0 * workload.type_probability)
+        known = ground(own, workload, asked, density=density, seed=100 + k, cell_m=500.0)
+        covered.append([each.value for each in field_readings(known, worlds, 6, 1, lambda _: None).values()])
+    fit, stand = np.diff(covered, axis=1).T
+    errors = np.std((fit, stand), axis=1, ddof=1) / len(covered) ** 0.5
+    assert fit.mean() > 4.0 * errors[0]
+    assert abs(stand.mean()) < 3.0 * errors[1]
+    assert abs(stand.mean()) < 0.25 * fit.mean()
+
+
 def test_waits_can_be_explained_too(workload, rate) -> None:
     asked = (sites(workload, 1, 8), LAND, workload, 0.2 * rate)
     own = ge.explain_layout(*asked, **RADIO, metric="wait_s", layouts=4, workers=1)
@@ -188,6 +236,13 @@ def test_waits_can_be_explained_too(workload, rate) -> None:
     theory = solve(ground(asked[0], workload, uniform_demand(LAND, asked[3], 100.0)).network(0))
     assert own.start.value == pytest.approx(theory.parts()["wait"], rel=1e-9)
     assert own.sentences()[0].startswith("Mean wait: Poisson theory says 0.")
+
+
+def test_too_narrow_intervals_of_simulated_waits_are_said_and_of_nothing_else(study, workload, rate) -> None:
+    waits = ground(sites(workload, 1, 8), workload, uniform_demand(LAND, rate, 400.0), metric="wait_s")
+    asked = ((waits, study, 2), (waits, None, 0), (replace(waits, metric="coverage"), study, 2))
+    said = [any("too narrow" in note for note in notes(own, {}, 4, *more)) for own, *more in asked]
+    assert said == [True, False, False]
 
 
 def test_overload_is_a_finding_for_coverage_and_refused_for_waits(workload, rate) -> None:

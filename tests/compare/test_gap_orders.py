@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from geoedge.compare.gap.effects import EFFECTS, after
+from geoedge.compare.gap.effects import RUN_EFFECTS, after, chain_of
 from geoedge.compare.gap.orders import (
     chain_weights,
     count_orders,
@@ -50,7 +50,7 @@ def test_shapley_is_the_mean_over_all_orders(needs) -> None:
         assert (min(changes), max(changes)) == pytest.approx((min(by_list), max(by_list)))
 
 
-@pytest.mark.parametrize("needs", [FREE, TIED, after(list(EFFECTS))])
+@pytest.mark.parametrize("needs", [FREE, TIED, after(chain_of(given_density=False))])
 def test_shares_add_up_to_the_whole(needs) -> None:
     values = game(needs)
     whole = values[frozenset(needs)] - values[frozenset()]
@@ -75,7 +75,7 @@ def test_equals_get_equal_shares_of_what_they_do_together() -> None:
 
 
 def test_a_simulation_comes_after_the_map_and_a_layout_after_the_land() -> None:
-    needs = after(list(EFFECTS))
+    needs = after(chain_of(given_density=False))
     worlds = possible_worlds(needs)
     assert len(worlds) == 16 + 8
     assert count_orders(needs) == 18 * 6
@@ -83,3 +83,15 @@ def test_a_simulation_comes_after_the_map_and_a_layout_after_the_land() -> None:
     assert all({"load", "placement", "demand"} <= world for world in worlds if "movement" in world)
     # what a scenario lacks is not waited for
     assert after(["window", "layout", "movement"])["movement"] == {"window", "layout"}
+
+
+def test_given_a_density_sites_stand_only_after_random_ones_were_as_uneven_and_as_well_fitted() -> None:
+    chain = [effect for effect in chain_of(given_density=True) if effect not in RUN_EFFECTS]
+    assert chain == ["load", "count", "window", "unevenness", "fit", "arrangement", "placement"]
+    needs = after(chain)
+    assert count_orders(needs) == 7  # all follow each other but load, which may come anywhere
+    worlds = possible_worlds(needs)
+    assert len(worlds) == 14
+    assert all({"unevenness", "fit"} <= world for world in worlds if "arrangement" in world)
+    # where requests are given place by place, no density is fitted, but sites are still uneven first
+    assert after([effect for effect in chain if effect != "fit"])["arrangement"] == {"unevenness"}

@@ -1,13 +1,12 @@
-"""Actions: bytes are those of the states that are missing, and states on their way are not there yet."""
+"""Actions: bytes are those of the states that are missing."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from geoedge.control.actions import Action, Placement, change_profile, migrate, transfer_bytes
+from geoedge.control.actions import Action, change_profile, compute_times, migrate, transfer_bytes
 from geoedge.errors import GeoEdgeError
 from geoedge.scenario import PrefixConfig, ProfileConfig, RequestConfig, WorkloadConfig
+from geoedge.workload.hardware import PrefillCurve
 
 BYTES = np.array(
     [[0.0, 10.0, 40.0, 60.0], [0.0, 0.0, 30.0, 50.0], [0.0, 0.0, 0.0, 50.0], [0.0, 0.0, 30.0, 0.0]]
@@ -72,7 +71,6 @@ def test_migration_keeps_the_mix():
     assert action.bytes_moved == 40.0  # the giver only drops
     assert action.apply(profile).tolist() == [2, 0, 1]
     assert profile.tolist() == [0, 2, 1]
-    assert action.transfer_s(8.0) == 5.0
 
 
 def test_same_profile_is_refused():
@@ -80,47 +78,10 @@ def test_same_profile_is_refused():
         change_profile(3, 1, 1, BYTES)
 
 
-def test_states_in_transit_are_not_there_and_demotions_are_immediate():
-    placement = Placement(np.array([0, 2, 2]), backhaul_bytes_per_s=10.0)
-    placement.start([migrate(0, 1, placement.profile, BYTES), change_profile(2, 2, 3, BYTES)], now_s=100.0)
-    assert placement.profile.tolist() == [0, 0, 2]  # the giver is empty, the taker not yet served
-    assert placement.in_transit == {0, 2}
-    assert placement.next_arrival_s() == 104.0
-    assert placement.arrive(103.999) == []
-    assert [change.site for change in placement.arrive(104.0)] == [0]
-    assert placement.profile.tolist() == [2, 0, 2]
-    assert [change.site for change in placement.arrive(1e9)] == [2]
-    assert placement.profile.tolist() == [2, 0, 3]
-    assert placement.next_arrival_s() == np.inf
-
-
-def test_a_site_in_transit_cannot_be_planned_again():
-    placement = Placement(np.array([0]), backhaul_bytes_per_s=1.0)
-    placement.start([change_profile(0, 0, 2, BYTES)], 0.0)
-    with pytest.raises(GeoEdgeError, match="waits for states"):
-        placement.start([change_profile(0, 0, 1, BYTES)], 1.0)
-    with pytest.raises(GeoEdgeError, match="cannot leave profile 3"):
-        Placement(np.array([0]), 1.0).start([change_profile(0, 3, 1, BYTES)], 0.0)
-
-
-@given(
-    st.lists(st.integers(0, 3), min_size=2, max_size=8),
-    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 3)), max_size=12),
-)
-def test_every_state_arrives_in_the_end(profile, wanted):
-    # whatever is started one site once, the placement ends where the actions say
-    start = np.array(profile, dtype=np.int64)
-    goal, actions = start.copy(), []
-    for site, target in wanted:
-        if site < len(start) and start[site] != target and goal[site] == start[site]:
-            actions.append(change_profile(site, int(start[site]), target, BYTES))
-            goal[site] = target
-    placement = Placement(start, backhaul_bytes_per_s=1.0)
-    placement.start(actions, 0.0)
-    while placement.in_transit:
-        placement.arrive(placement.next_arrival_s())
-    assert placement.profile.tolist() == goal.tolist()
-    assert start.tolist() == profile
+def test_computing_states_takes_their_prefixes_one_after_the_other():
+    # g(n) = n²: the root of 10 tokens, then the 30 or 50 on top of it
+    seconds = compute_times(forest_workload(), PrefillCurve(0.0, 1.0, 0.0))
+    assert seconds.tolist() == [[0, 100, 1000, 2600], [0, 0, 900, 2500], [0, 0, 0, 2500], [0, 0, 900, 0]]
 
 
 def test_explained_keeps_the_changes():

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from geoedge.city.demand import Demand
 from geoedge.control.alone import Alone, coarsened
+from geoedge.control.planners import Situation, make_limits
+from geoedge.control.planners.greedy import greedy
 from geoedge.control.predict import FieldPredictor
-from geoedge.control.replan import make_limits, plan_epoch
 from geoedge.field.equilibrium import evaluate, solve_field
 from geoedge.field.problem import FieldProblem, Geometry
 from geoedge.theory.queueing import mean_wait
@@ -36,6 +38,13 @@ def make_problem(n_points=900, sites=10, rate=24.0, seed=0, cell_m=None):
         np.array([1024, 4096]),
         PREFILL[0],
     )
+
+
+def plan_with(predictor, profile, limits):
+    demand = Demand(np.zeros((1, 2)), np.ones((1, 1)))
+    names = ("none", "shallow", "deep")
+    known = (lambda _: predictor, limits, BYTES, np.random.default_rng(0), names)
+    return greedy(Situation(1, 0.0, profile, frozenset(), (demand,), *known))
 
 
 def test_one_sites_answer_is_a_root_of_its_own_queue():
@@ -129,7 +138,7 @@ def test_a_plan_keeps_its_word(scope):
     problem = make_problem(n_points=2500, cell_m=60.0)
     predictor = FieldPredictor(problem, "load_aware", scope, TAU)
     limits = make_limits(10, HITS, budget_bytes=20.0, fallback_floor=0.2, deep_cap=0.5, min_gain=0.001)
-    plan = plan_epoch(predictor, problem.profile, BYTES, limits, profile_names=("none", "shallow", "deep"))
+    plan = plan_with(predictor, problem.profile, limits)
     assert plan.actions
     assert sum(action.bytes_moved for action in plan.actions) <= 20.0
     count = np.bincount(plan.profile, minlength=3)
@@ -145,7 +154,7 @@ def test_a_second_plan_finds_little_left():
     problem = make_problem(n_points=2500, cell_m=60.0)
     predictor = FieldPredictor(problem, "load_aware", "site", TAU)
     limits = make_limits(10, HITS, budget_bytes=1e9, fallback_floor=0.0, deep_cap=1.0, min_gain=0.001)
-    first = plan_epoch(predictor, problem.profile, BYTES, limits)
-    second = plan_epoch(predictor, first.profile, BYTES, limits)
+    first = plan_with(predictor, problem.profile, limits)
+    second = plan_with(predictor, first.profile, limits)
     gained = first.after.coverage - first.before.coverage
     assert second.after.coverage - second.before.coverage < 0.5 * gained

@@ -10,7 +10,7 @@ import shapely
 
 from geoedge.city import ATTRIBUTION, BuildingTable, City, PlaceTable, StreetGraph
 from geoedge.results import Results
-from geoedge.scenario import load_scenario
+from geoedge.scenario import Scenario, load_scenario
 
 EAST, NORTH, BLOCK = 373_000.0, 4_843_000.0, 200.0
 CELL = 50.0
@@ -91,7 +91,7 @@ def make_run(city: City, *, title: str = "Town </title><script>window.broken=3</
     )
     return Results(
         label="run",
-        records=pa.table({}),
+        records=_records(sites, scenario, rng),
         sites=sites,
         epochs=pd.concat([_epoch(k, sites, rng) for k in range(2)], ignore_index=True),
         series=pd.DataFrame(),
@@ -124,6 +124,7 @@ def _epoch(epoch: int, sites: pd.DataFrame, rng: np.random.Generator) -> pd.Data
             "start_s": 25_200.0 + 3_600 * epoch,
             "end_s": 28_800.0 + 3_600 * epoch,
             "site": np.arange(n),
+            "concurrency": 5,
             "profile": (sites["profile"].to_numpy() + epoch * (np.arange(n) == 1)) % 4,
             "requests": requests,
             "missed": rng.binomial(requests, np.clip(load - 0.5, 0.0, 0.9)),
@@ -132,6 +133,46 @@ def _epoch(epoch: int, sites: pd.DataFrame, rng: np.random.Generator) -> pd.Data
             "mean_wait_s": load,
             "advertised_wait_s": 0.3 * load**2,
             "prefill_s_per_s": load,
+        }
+    )
+
+
+def _records(sites: pd.DataFrame, scenario: Scenario, rng: np.random.Generator) -> pa.Table:
+    """Return 4,000 requests: half of them wait, exponentially, and a service takes two seconds."""
+    n = 4000
+    created = np.sort(25_200.0 + rng.uniform(0, 7_200.0, n))
+    wait = np.where(rng.random(n) < 0.5, 0.0, rng.exponential(0.4, n))
+    return pa.table(
+        {
+            "created_s": created,
+            "user": rng.integers(0, 50, n).astype(np.int32),
+            "activity": rng.integers(0, 4, n).astype(np.int8),
+            "x_m": EAST + rng.uniform(0, 800, n),
+            "y_m": NORTH + rng.uniform(0, 800, n),
+            "epoch": ((created - 25_200.0) // 3_600).astype(np.int16),
+            "site": rng.integers(0, len(sites) - 1, n).astype(np.int32),  # the last serves nobody
+            "started_s": created + wait,
+            "wait_s": wait,
+            "finished_s": created + wait + 2.0,
+        }
+    )
+
+
+def make_events() -> pd.DataFrame:
+    """Return a crowd at a place with a hostile name, and two sites that fail for longer than the run."""
+    return pd.DataFrame(
+        {
+            "kind": ["flash_crowd", "site_failure"],
+            "start_s": [29_000.0, 31_000.0],
+            "end_s": [30_000.0, np.inf],
+            "lon": [7.42, np.nan],
+            "lat": [43.735, np.nan],
+            "radius_m": [150.0, np.nan],
+            "sites": ["", "0 3"],
+            "people": [800, 0],
+            "requests": [1200, 0],
+            "coverage": [0.75, np.nan],
+            "detail": ["place = <img src=x onerror='window.broken=7'>", ""],
         }
     )
 
@@ -149,6 +190,8 @@ def _actions() -> pd.DataFrame:
             "effective_s": [28_810.0, 28_801.0],
             "predicted_gain": [0.012, 0.001],
             "realised_gain": [0.009, np.nan],
+            "time_s": [28_800.0, 28_800.0],
+            "reason": ["expected coverage 0.80 -> 0.81; site 1 <b>agent</b> -> guide", ""],
         }
     )
 

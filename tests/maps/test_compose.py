@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 import shapely
 
@@ -18,29 +18,54 @@ from geoedge.maps.compose import DETAILS, RunView
 from geoedge.maps.page import MapLayer
 from geoedge.results import Results
 from geoedge.workload import build_workload
+from tests.maps.conftest import make_events
 
 
 def map_layers(page: object) -> list[MapLayer]:
     return [child for child in page._children.values() if isinstance(child, MapLayer)]  # type: ignore[attr-defined]
 
 
-def test_every_question_has_its_layers(run: Results, town: City) -> None:
-    page = city_map(run, town)
-    count = Counter(layer.theme for layer in map_layers(page))
-    types = len(run.meta["type_names"])
-    assert count == {
-        "regions": 2 * types,
-        "coverage": 2,
-        "difference": 2,
-        "demand": 2,
-        "sites": 2,
-        "hot_sites": 2,
-        "actions": 1,
-        "hot_places": 2,
-        "streets": 1,
-        "land": 1,
-    }
+def test_every_question_has_its_layer(run: Results, town: City) -> None:
+    page = city_map(run.with_tables(events=make_events()), town)
+    assert [layer.theme for layer in map_layers(page)] == [
+        "regions",
+        "ttft",
+        "coverage",
+        "difference",
+        "demand",
+        "sites",
+        "hot_sites",
+        "actions",
+        "events",
+        "hot_places",
+        "people",
+        "streets",
+        "land",
+    ]
     assert page.epochs == ["07:00–08:00 (warm-up)", "08:00–09:00"]
+
+
+def test_what_did_not_happen_has_no_layer(run: Results, town: City) -> None:
+    page = city_map(replace(run, actions=run.actions.iloc[:0], records=run.records.slice(0, 0)), town)
+    assert {"actions", "events", "people"}.isdisjoint(layer.theme for layer in map_layers(page))
+
+
+def test_a_whole_day_of_a_thousand_sites_fits_and_says_what_it_left_out(run: Results, town: City) -> None:
+    times = 167
+    sites = pd.concat([run.sites] * times, ignore_index=True).assign(site=np.arange(6 * times))
+    site = np.concatenate([run.epochs.site.to_numpy() + 6 * k for k in range(times)])
+    two = pd.concat([run.epochs] * times, ignore_index=True).assign(site=site)
+    epochs = pd.concat([two.assign(epoch=2 * k + two.epoch) for k in range(42)], ignore_index=True)
+    wide = pd.concat([run.tables["cells"].assign(x_m=run.tables["cells"].x_m + 800.0 * k) for k in range(15)])
+    cells = pd.concat([wide.assign(epoch=2 * k + wide.epoch) for k in range(42)], ignore_index=True)
+    page = city_map(replace(run, sites=sites, epochs=epochs, tables={"cells": cells}), town)
+    assert len(page.epochs) == 84
+    assert page.size_bytes < 5_000_000
+    small = city_map(
+        replace(run, sites=sites, epochs=epochs, tables={"cells": cells}), town, limit_bytes=2_300_000
+    )
+    assert small.size_bytes < 2_300_000
+    assert any("kept here on cells of" in note for note in small.page.notes)
 
 
 def test_the_same_run_gives_the_same_bytes(run: Results, town: City) -> None:
@@ -81,9 +106,8 @@ def test_a_site_without_a_finite_wait_serves_nobody_and_is_still_drawn(run: Resu
     view = RunView.of(replace(run, epochs=epochs), town)
     assert all(region.site != 0 for region in view.regions(view.land(5.0), 2.0))
     everyone = replace(run, epochs=run.epochs.assign(advertised_wait_s=np.inf))
-    count = Counter(layer.theme for layer in map_layers(city_map(everyone, town)))
-    assert count["regions"] == 0
-    assert count["sites"] == 2
+    assert list(RunView.of(everyone, town).regions(view.land(5.0), 2.0)) == []
+    assert city_map(everyone, town).to_html()
 
 
 def test_lines_give_the_answers_and_the_circumstances(run: Results, town: City) -> None:

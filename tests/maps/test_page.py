@@ -60,7 +60,9 @@ def test_the_policy_lets_exactly_the_scripts_of_the_page_run() -> None:
 def test_untrusted_text_stays_text(text: str) -> None:
     made = page(text, lines=[text])
     made.note(text)
-    made.add_child(MapLayer("more", text, [["point", [1, 2], 0, [text], {}]], question=text, ranking=text))
+    made.add_child(
+        MapLayer("more", text, [["point", [1, 2], 0, [text], {}]], question=text, more={"ranking": text})
+    )
     html = made.to_html()
     plain = page("x").to_html()
     assert html.count("<script") == plain.count("<script")
@@ -68,6 +70,7 @@ def test_untrusted_text_stays_text(text: str) -> None:
     assert html.count("</title>") == 1
     assert "\u2028" not in html
     assert "49" not in html[html.index("<h1>") : html.index("</h1>")]
+    assert '"49"' not in html  # a template that folium would carry out
 
 
 def test_credit_legend_units_and_language_are_there() -> None:

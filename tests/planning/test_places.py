@@ -18,8 +18,9 @@ from geoedge.planning.places import plan_places
 from geoedge.planning.places.field import NONE, Evaluator, equipped, useful_load
 from geoedge.planning.places.search import Limits, exchange, grow, useful_profiles
 from geoedge.planning.places.yardsticks import _first
-from geoedge.planning.window import coarser, merged_demand, window_parts
+from geoedge.planning.window import coarser
 from geoedge.study import Study, field_answers, field_inputs
+from geoedge.study.window import merged_demand, window_parts
 from geoedge.theory import ErlangC, PlacementLimits
 
 AGENT, GUIDE = 2, 3

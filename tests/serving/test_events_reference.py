@@ -9,11 +9,11 @@ from collections import deque
 import numpy as np
 import pytest
 
-from geoedge.serving import events, keeper
+from geoedge.policies import CLOSED_FORMS, POLICIES
+from geoedge.serving import events, keeper, plain
 from geoedge.serving.advertising import Advert
 from geoedge.serving.events import ServingEngine
 from geoedge.serving.records import Requests
-from geoedge.serving.routing import POLICIES
 from geoedge.theory import SERVICE_LAWS, make_law
 
 XI, ALPHA = 0.28, 2.5
@@ -251,7 +251,7 @@ def test_every_advert(advert, seed):
 
 
 @pytest.mark.parametrize("law", SERVICE_LAWS)
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", CLOSED_FORMS)
 def test_every_law_and_policy(law, policy):
     for seed in (10, 11):
         assert_same(
@@ -267,10 +267,10 @@ def test_with_candidate_lists(advert, monkeypatch):
     """Force lists on, with so little slack that they must grow."""
     monkeypatch.setattr(keeper, "LISTS_FROM_SITES", 1)
     monkeypatch.setattr(keeper, "LISTS_FROM_POINTS", 1)
-    monkeypatch.setattr(events, "FIRST_BATCH", 16)
+    monkeypatch.setattr(plain, "FIRST_BATCH", 16)
     engine, twin, _ = both(5, advert, m=1200, n=24)
     assert_same(engine, twin)
-    assert engine._lists._lists.columns > 0
+    assert engine.routing._lists._lists.columns > 0
 
 
 def test_the_small_worlds_are_hard_enough():

@@ -135,21 +135,27 @@ def test_a_variant_does_what_its_name_says(study):
 def site_changes(run):
     """Return every site's changes from the log: when they began and took effect, the site, and its new profile.
 
-    The two sites of an exchange receive side by side, each for as long as its own states take; the action is in
-    effect with the later of them.
+    The two sites of an exchange receive side by side, each for as long as its own states take, from when its
+    running requests leave room; the action is in effect with the later of them.
     """
     model, results = run
     scenario = model.scenario
     moved = transfer_bytes(scenario.workload, scenario.hardware.kv_bytes_per_token)
+    moves = {(event.site, event.time_s): event for event in model.placement.journal if event.event == "move"}
     changes = []
     for row in results.actions.itertuples():
         parts = [(row.site, row.from_profile, row.to_profile)]
         if row.partner_site >= 0:
             parts.append((row.partner_site, row.to_profile, row.from_profile))
         seconds = [moved[before, after] / scenario.control.backhaul_bytes_per_s for _, before, after in parts]
-        assert row.effective_s == pytest.approx(row.time_s + max(seconds))
-        for (site, _, after), took in zip(parts, seconds, strict=True):
-            changes.append((row.time_s, row.time_s + took, site, after))
+        begun = [min(t for i, t in moves if i == site and t >= row.time_s) for site, _, _ in parts]
+        ends = [at + took for at, took in zip(begun, seconds, strict=True)]
+        assert row.moving_s == max(begun)
+        if np.isnan(row.effective_s):
+            assert max(ends) > model.clock_s
+        else:
+            assert row.effective_s == pytest.approx(max(ends))
+        changes += [(row.time_s, end, site, after) for end, (site, _, after) in zip(ends, parts, strict=True)]
     return changes
 
 
@@ -334,7 +340,7 @@ def test_every_new_price_brings_the_mixture_that_is_expected_with_it(study):
 def test_with_foresight_every_epoch_has_the_prices_of_the_field(study):
     still = {"control.controller": "none"}
     field = field_answers(study)
-    _, seeing = run(study, **still, **{"routing.foresight": True})
+    _, seeing = run(study, **still, **{"control.forecast": "expected"})
     _, measuring = run(study, **still)
     for epoch, answer in enumerate(field.answers):
         known, late = (

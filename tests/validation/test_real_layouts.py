@@ -13,19 +13,21 @@ import numpy as np
 import pytest
 
 import geoedge as ge
-from geoedge.planning.window import window_parts
 from geoedge.scenario import Scenario
 from geoedge.sites import (
     clark_evans,
+    concave_window,
     envelope_test,
     following_demand,
     layout_statistics,
     merged_alike,
     place_profiles,
+    smoothed_sites,
     study_window,
     survey_sites,
 )
 from geoedge.study import Study
+from geoedge.study.window import window_parts
 from geoedge.workload import build_workload
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -146,3 +148,36 @@ def test_melbournes_centre_gains_a_little_by_its_distances() -> None:
     assert steps["layout"] > 0.0
     assert gap.end.value - gap.start.value == pytest.approx(steps.sum(), abs=1e-9)
     assert np.isfinite(gap.table[["low", "high"]].to_numpy()[:2]).all()
+
+
+def test_melbournes_region_gains_by_being_uneven_and_by_luck_in_its_density_not_by_its_distances() -> None:
+    scenario = ge.load_scenario("monaco")
+    work = build_workload(scenario.workload, scenario.hardware)
+    layout = survey_sites(REGION, merge_distance_m=50.0, simulations=39).layout
+    layout = layout.with_profile(place_profiles(len(layout), work.placement_probability, 1))
+    window = concave_window(layout)
+    assert len(layout) == 1318
+    assert 4500.0 < window.area_km2 < 5500.0  # the hull has hills and a bay as well
+    gap = ge.explain_layout(
+        layout,
+        window.polygon,
+        work,
+        1.065 * len(layout) * work.type_probability,  # 0.55 of what they can serve
+        density=smoothed_sites(layout, window),
+        delay_coefficient=0.0241,  # 12 ms over the mean distance to the nearest site
+        delay_exponent=2.5,
+        ttft_target_s=0.8,
+        cell_m=(window.area_m2 / (12 * len(layout))) ** 0.5,
+        layouts=2,
+        rng=1,
+        workers=1,
+    )
+    steps = gap.table.set_index("effect")["change"]
+    assert gap.end.value - gap.start.value == pytest.approx(steps.sum(), abs=1e-9)
+    assert gap.end.value == pytest.approx(0.844, abs=0.004)
+    assert steps["load"] < -0.01
+    assert -0.04 < steps["window"] < -0.01
+    assert steps["unevenness"] > 0.0
+    assert 0.005 < steps["fit"] < 0.03
+    assert abs(steps["arrangement"]) < 0.012
+    assert abs(steps["placement"]) < 0.01

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from geoedge.city.demand import Demand
     from geoedge.field import FieldProblem
+    from geoedge.sites import SmoothedSites
     from geoedge.study import PolicyName, Study
     from geoedge.theory import QueueOfMix, TieredNetwork, WaitModel
     from geoedge.workload import Workload
@@ -32,6 +33,7 @@ __all__ = [
     "Ground",
     "coverage_curves",
     "drawn_curves",
+    "drawn_ground",
     "nested_layout",
 ]
 
@@ -68,6 +70,11 @@ class Ground:
         Wait model of the sites.
     study
         The study all of this is of, if it is of one.
+    density
+        Density that Poisson layouts follow; even over the window if omitted.
+    fitted
+        Whether the demand is that density's, which is made from the layout; Poisson layouts are then asked by densities
+        that are made from them.
     """
 
     layout: Layout
@@ -82,6 +89,8 @@ class Ground:
     scope: str
     queue: WaitModel | QueueOfMix
     study: Study | None = None
+    density: SmoothedSites | None = None
+    fitted: bool = False
 
     @property
     def mix(self) -> Floats:
@@ -152,14 +161,9 @@ def nested_layout(ground: Ground, count: Count, seed: int, index: int, mean: int
     """
     from scipy.stats import poisson
 
-    from geoedge.sites.processes import uniform_points
-
-    rng = stream(seed, "deployment gain", count, index)
-    luck, most = rng.random(), MOST * len(ground.layout)
+    luck, marks, places = _drawn(ground, count, seed, index)
     drawn = mean if count == "fixed" else int(poisson.ppf(luck, mean))
-    most += 10 * round(most**0.5) + 50  # more than a Poisson number ever is
-    marks = rng.random(most)
-    xy = uniform_points(ground.window, most, rng)[:drawn]
+    xy = places[:drawn]
     if not drawn:
         return None
     if count == "fixed":
@@ -176,6 +180,36 @@ def nested_layout(ground: Ground, count: Count, seed: int, index: int, mean: int
         ground.layout.period_m,
         {"profiles_placed": True},
     )
+
+
+def _drawn(ground: Ground, count: Count, seed: int, index: int) -> tuple[float, Floats, Floats]:
+    """Return the luck of a Poisson layout: in its number, in its profiles, and places for as many sites as it may have."""
+    from geoedge.sites.processes import uniform_points
+
+    rng = stream(seed, "deployment gain", count, index)
+    luck, most = rng.random(), MOST * len(ground.layout)
+    most += 10 * round(most**0.5) + 50  # more than a Poisson number ever is
+    marks = rng.random(most)
+    if ground.density is None:
+        return luck, marks, uniform_points(ground.window, most, rng)
+    return luck, marks, ground.density.draw(most, rng)
+
+
+def drawn_ground(ground: Ground, count: Count, seed: int, index: int) -> Ground:
+    """Return the ground that a Poisson layout is asked on.
+
+    A density that is made from sites fits them better than others. Where the layout has this advantage, Poisson layouts
+    get it as well: requests by the smoothed density of as many sites, the first ones drawn, however many are asked.
+
+    Parameters
+    ----------
+    ground, count, seed, index
+        As in `nested_layout`.
+    """
+    if not ground.fitted or ground.density is None:
+        return ground
+    own = ground.density.of(_drawn(ground, count, seed, index)[2][: len(ground.layout)])
+    return replace(ground, demand=tuple(own.demand(one.total) for one in ground.demand))
 
 
 class Curves(NamedTuple):
@@ -249,10 +283,11 @@ def drawn_curves(
         Targets [s], by mean number of sites.
     """
 
-    def curves(index: int, mean: int) -> Curves:
+    def curves(asked: Ground, index: int, mean: int) -> Curves:
         layout = nested_layout(ground, count, seed, index, mean)
         if layout is None:
             return Curves(np.zeros((len(jobs[mean]), len(taus[mean]))), np.zeros(len(jobs[mean])))
-        return coverage_curves(ground, layout, jobs[mean], taus[mean])
+        return coverage_curves(asked, layout, jobs[mean], taus[mean])
 
-    return [{mean: curves(index, mean) for mean in jobs} for index in indices]
+    grounds = {index: drawn_ground(ground, count, seed, index) for index in indices}
+    return [{mean: curves(grounds[index], index, mean) for mean in jobs} for index in indices]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from geoedge.city.demand import Demand
     from geoedge.scenario import Scenario
-    from geoedge.sites import Layout, StudyWindow
+    from geoedge.sites import Layout, SmoothedSites, StudyWindow
     from geoedge.study import PolicyName, Study
     from geoedge.theory import QueueOfMix, WaitModel
     from geoedge.workload import Workload
@@ -64,7 +64,8 @@ class DeploymentGain:
         One row for each load, target and reference. ``load`` is the least work of all requests over all servers of
         the layout; ``present`` marks the demand as it is; ``coverage`` is the layout's, by the field;
         ``reference`` is ``"layouts"`` (the field on Poisson layouts of this window, under this demand) or
-        ``"theory"`` (the closed form for an infinite Poisson network, all sites of a tier alike), and
+        ``"theory"`` (the closed form for an infinite Poisson network, all sites of a tier alike; it knows one density,
+        and is left out where Poisson layouts follow an uneven one), and
         ``reference_coverage`` what it covers at the layout's density. ``equivalent_per_km2`` is the least density
         at which the reference covers as much as the layout; ``gain`` is that density over the layout's, above 1
         where the layout is better. ``shift_s`` is how much later the reference, at the layout's density, covers as
@@ -173,8 +174,9 @@ def deployment_gain(
         If a number is out of range, sites stand outside the city, or the scenario has no city, radio along streets,
         or more than the city in its field.
     """
-    from geoedge.planning.window import refuse_other_ground, window_parts
+    from geoedge.planning.window import refuse_other_ground
     from geoedge.study import Study, prepare, service_queue
+    from geoedge.study.window import window_parts
 
     refuse_other_ground(study.scenario if isinstance(study, Study) else study, "a deployment gain")
     if not isinstance(study, Study):
@@ -190,7 +192,7 @@ def deployment_gain(
         workload=study.workload,
         delay_coefficient=scenario.radio.delay_coefficient,
         delay_exponent=scenario.radio.delay_exponent,
-        policy=scenario.routing.policy,
+        policy=scenario.routing.solved_as,
         scope=scenario.routing.scope,
         queue=service_queue(scenario),
         study=study,
@@ -212,6 +214,7 @@ def layout_gain(
     delay_coefficient: float,
     delay_exponent: float,
     loads: Sequence[float] = (0.3, 0.55, 0.75),
+    density: SmoothedSites | None = None,
     policy: PolicyName = "load_aware",
     scope: str = "site",
     queue: WaitModel | QueueOfMix | None = None,
@@ -232,13 +235,20 @@ def layout_gain(
     workload
         Request types and profiles.
     demand
-        Where requests come from and how many; None for evenly over the land, as many as `loads` say.
+        Where requests come from and how many; None for evenly over the land, or as `density` has it, as many as
+        `loads` say.
     targets
         Targets of the time to first token [s].
     delay_coefficient, delay_exponent
         ξ [s/km^α] and α of the radio delay, Eq. (10).
     loads
         Shares of capacity at which it is asked, besides the demand as given if one is.
+    density
+        The layout's own density, smoothed, as `geoedge.sites.smoothed_sites` makes it. Poisson layouts, and requests
+        where `demand` is omitted, then follow it instead of being even over the land, and the gain is what the
+        arrangement of the sites is worth, not that they stand where there is something to do. A density that is made
+        from sites fits these better than others, be they chance; where `demand` is omitted, each Poisson layout is
+        therefore asked by its own smoothed density, as this layout is by its.
     policy, scope, queue
         Routing policy, who advertises a wait, and the wait model, M/M/c if omitted; as in `geoedge.field.solve_field`.
     layouts, count, rng, workers, progress
@@ -263,7 +273,7 @@ def layout_gain(
         layout=layout,
         window=land,
         area_km2=area / M2_PER_KM2,
-        demand=(even_demand(layout, land, workload) if demand is None else demand,),
+        demand=(even_demand(layout, land, workload, density) if demand is None else demand,),
         weight=np.ones(1),
         workload=workload,
         delay_coefficient=delay_coefficient,
@@ -271,6 +281,8 @@ def layout_gain(
         policy=policy,
         scope=scope,
         queue=ErlangC() if queue is None else queue,
+        density=density,
+        fitted=density is not None and demand is None,
     )
     ensemble = Ensemble(ground, layouts, count, _seed("layout_gain", rng), workers, progress, "layout_gain")
     return _gain(ensemble, targets, loads, present=demand is not None)
@@ -301,7 +313,8 @@ def _gain(
     rows = []
     for i, load in enumerate(chosen):
         ensemble.tell("theory", i, len(chosen))
-        known = TheoryReference(ground, float(factors[i]))
+        known = TheoryReference(ground, float(factors[i])) if ground.density is None else None
+        said = unsolved(float(residual[i]))
         for j, tau in enumerate(taus):
             row = {
                 "load": load,
@@ -309,11 +322,12 @@ def _gain(
                 "ttft_target_s": tau,
                 "coverage": covered[i, j],
             }
-            found = (ensemble.row(i, j), known.row(float(tau), covered[i, j]))
-            rows += [row | each | {"equivalent_per_km2": each["gain"] * density} for each in found]
-        if said := unsolved(float(residual[i])):
-            for each in rows[-2 * len(taus) :]:
-                each["note"] = "; ".join(filter(None, (each["note"], f"this layout: {said}")))
+            found = [ensemble.row(i, j)]
+            found += [known.row(float(tau), covered[i, j])] if known is not None else []
+            for each in found:
+                own = f"this layout: {said}" if said else ""
+                each["note"] = "; ".join(filter(None, (each["note"], own)))
+                rows.append(row | each | {"equivalent_per_km2": each["gain"] * density})
     table = pd.DataFrame(rows)[COLUMNS].sort_values(
         ["load", "ttft_target_s"], kind="stable", ignore_index=True
     )

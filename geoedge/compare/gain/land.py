@@ -1,4 +1,4 @@
-"""The land of a layout without a city, and demand that is spread evenly over it."""
+"""The land of a layout without a city, and demand that is spread evenly over it or as its sites are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from shapely import MultiPolygon, Polygon
 
     from geoedge.city.demand import Demand
-    from geoedge.sites import Layout, StudyWindow
+    from geoedge.sites import Layout, SmoothedSites, StudyWindow
     from geoedge.workload import Workload
 
     Land: TypeAlias = Polygon | MultiPolygon | tuple[float, float]
@@ -84,8 +84,10 @@ def refuse_outside(where: str, layout: Layout, land: Polygon | MultiPolygon) -> 
         raise GeoEdgeError(msg)
 
 
-def even_demand(layout: Layout, window: Land, workload: Workload) -> Demand:
-    """Return one request a second and site, spread evenly over the land.
+def even_demand(
+    layout: Layout, window: Land, workload: Workload, density: SmoothedSites | None = None
+) -> Demand:
+    """Return one request a second and site, spread evenly over the land, or of a density.
 
     Parameters
     ----------
@@ -95,6 +97,8 @@ def even_demand(layout: Layout, window: Land, workload: Workload) -> Demand:
         Land [m].
     workload
         Request types.
+    density
+        Density to follow instead of an even one.
 
     Raises
     ------
@@ -103,8 +107,11 @@ def even_demand(layout: Layout, window: Land, workload: Workload) -> Demand:
     """
     from geoedge.city.demand import uniform_demand
 
+    rate = len(layout) * workload.type_probability
+    if density is not None:
+        return density.demand(rate)
     if isinstance(window, tuple):
         msg = "layout_gain: on a torus `demand` must be given, for example by geoedge.city.demand.uniform_torus_demand"
         raise GeoEdgeError(msg)
     cell_m = float((window.area / (CELLS_PER_SITE * len(layout))) ** 0.5)
-    return uniform_demand(window, len(layout) * workload.type_probability, cell_m)
+    return uniform_demand(window, rate, cell_m)

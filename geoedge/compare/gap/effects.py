@@ -6,10 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from geoedge.policies import POLICIES
+
 if TYPE_CHECKING:
     from geoedge.scenario import Scenario
 
-__all__ = ["EFFECTS", "FIELD_EFFECTS", "RUN_EFFECTS", "Effect", "absent_in_runs", "after", "run_changes"]
+__all__ = [
+    "EFFECTS",
+    "FIELD_EFFECTS",
+    "RUN_EFFECTS",
+    "Effect",
+    "absent_in_runs",
+    "after",
+    "chain_of",
+    "run_changes",
+]
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,23 @@ EFFECTS: dict[str, Effect] = {
     "window": Effect(
         "edge of the window", "random sites on the land, with its shape and its edge", ("count",)
     ),
+    "unevenness": Effect(
+        "uneven density",
+        "requests and random sites alike are as dense in every place as the real sites are, smoothed",
+        ("window",),
+    ),
+    "fit": Effect(
+        "luck in that density",
+        "requests follow every random layout's own smoothed density, as they follow the real sites': what sites gain by "
+        "chance from a density that is made of them",
+        ("unevenness",),
+    ),
+    "arrangement": Effect(
+        "where sites stand",
+        "the real places instead of random ones of the same uneven density, profiles still shuffled",
+        ("unevenness", "fit"),
+        "where sites stand (density given)",
+    ),
     "layout": Effect(
         "where sites stand",
         "the real places instead of random ones, profiles still shuffled",
@@ -52,7 +80,9 @@ EFFECTS: dict[str, Effect] = {
         "where sites stand (even demand)",
     ),
     "placement": Effect(
-        "which site holds what", "each site holds its own profile instead of a shuffled one", ("layout",)
+        "which site holds what",
+        "each site holds its own profile instead of a shuffled one",
+        ("layout", "arrangement"),
     ),
     "demand": Effect(
         "demand in places", "requests come from where people are instead of evenly from all land", ("window",)
@@ -71,8 +101,20 @@ EFFECTS: dict[str, Effect] = {
     ),
     "controller": Effect("controller", "caches move between epochs", ("movement",)),
 }
-"""Every effect, in the order in which they are switched on."""
-FIELD_EFFECTS = ("load", "count", "window", "layout", "placement", "demand")
+"""Every effect, in the order in which they are switched on; see `chain_of`."""
+GIVEN_DENSITY, GIVEN_DEMAND = frozenset({"unevenness", "fit", "arrangement"}), frozenset({"layout", "demand"})
+"""Effects of either kind of land: where random sites follow a density, and where they are even."""
+FIELD_EFFECTS = (
+    "load",
+    "count",
+    "window",
+    "unevenness",
+    "fit",
+    "arrangement",
+    "layout",
+    "placement",
+    "demand",
+)
 """Effects that field and random networks tell."""
 RUN_EFFECTS = ("movement", "service", "telemetry", "controller")
 """Effects that take a simulation; it runs on real sites and real demand, so that they come after the others."""
@@ -87,6 +129,18 @@ def after(present: Sequence[str]) -> Mapping[str, frozenset[str]]:
     return needs
 
 
+def chain_of(*, given_density: bool) -> list[str]:
+    """Return the effects of a chain, in order.
+
+    Parameters
+    ----------
+    given_density
+        Whether random sites and requests follow a density together.
+    """
+    other = GIVEN_DEMAND if given_density else GIVEN_DENSITY
+    return [effect for effect in EFFECTS if effect not in other]
+
+
 def absent_in_runs(scenario: Scenario) -> dict[str, str]:
     """Return the effects of a simulation that a scenario does not have, and why."""
     routing, service, reasons = scenario.routing, scenario.service, {}
@@ -94,9 +148,11 @@ def absent_in_runs(scenario: Scenario) -> dict[str, str]:
         reasons["service"] = "service is exponential, as theory and field assume"
     elif service.queue == "service_law":
         reasons["service"] = "theory and field already have the service law's own queue"
-    if routing.policy != "load_aware":
+    if POLICIES[routing.policy].reads == "nothing":
         reasons["telemetry"] = f"{routing.policy} routing heeds no waits"
-    elif routing.advertise == "equilibrium" and routing.foresight:
+    elif POLICIES[routing.policy].reads == "count" or routing.local_count:
+        reasons["telemetry"] = "routers go by reported queues, and prices tell no queue"
+    elif routing.advertise == "equilibrium" and scenario.control.forecast == "expected":
         reasons["telemetry"] = "the scenario's prices already follow the demand expected of the epoch"
     if scenario.control.controller == "none":
         reasons["controller"] = "the scenario has none"
@@ -120,7 +176,7 @@ def run_changes(scenario: Scenario, world: frozenset[str], absent: Mapping[str, 
     if "service" in off:
         changes |= {"service.law": "exponential_mixture", "service.scv": None}
     if "telemetry" in off:
-        changes |= {"routing.advertise": "equilibrium", "routing.foresight": True}
+        changes |= {"routing.advertise": "equilibrium", "control.forecast": "expected"}
     if "controller" in off:
         changes["control.controller"] = "none"
     return changes

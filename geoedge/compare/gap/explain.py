@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from geoedge.compare.gap.effects import (
-    EFFECTS,
-    FIELD_EFFECTS,
     RUN_EFFECTS,
     absent_in_runs,
     after,
+    chain_of,
 )
 from geoedge.compare.gap.field import Ground, field_readings, field_tasks
 from geoedge.compare.gap.orders import (
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from geoedge.city.demand import Demand
     from geoedge.compare.gap.orders import World
     from geoedge.scenario import Scenario
-    from geoedge.sites import Layout
+    from geoedge.sites import Layout, SmoothedSites
     from geoedge.study import Study
     from geoedge.theory import Policy, QueueOfMix, WaitModel
     from geoedge.workload import Workload
@@ -108,12 +107,14 @@ def explain_gap(
     Raises
     ------
     GeoEdgeError
-        If an argument is out of range, radio follows streets, the city has neighbours, or an answer is infinite.
+        If an argument is out of range, radio follows streets, the city has neighbours, things happen that no expectation
+        knows of, or an answer is infinite.
     """
     from geoedge.planning.window import refuse_other_ground
-    from geoedge.study import prepare
+    from geoedge.study import prepare, refuse_shocks
 
     refuse_other_ground(scenario, "a gap")
+    refuse_shocks(scenario, "a gap")
     seed = scenario.seed if rng is None else rng
     count = scenario.simulation.replications if replications is None else replications
     _check("explain_gap", metric, orders, layouts, workers, seed, replications=count)
@@ -139,6 +140,7 @@ def explain_layout(
     policy: Policy = "load_aware",
     scope: Literal["site", "tier"] = "site",
     queue: WaitModel | QueueOfMix | None = None,
+    density: SmoothedSites | None = None,
     cell_m: float | None = None,
     title: str = "layout",
     rng: int = 1,
@@ -160,13 +162,19 @@ def explain_layout(
         Times, hits and concurrency by profile and type.
     demand
         Where requests come from, or requests of each type to spread evenly over the land [1/s], shape (Q,); the effect
-        of demand in places is then absent.
+        of demand in places is then absent. With a `density` they are spread as it has it.
     delay_coefficient, delay_exponent
         ξ [s/km^α] and α of the radio delay, Eq. (10).
     ttft_target_s
         TTFT target τ₀ [s].
     policy, scope, queue
         How requests are routed, who advertises a wait, and the sites' queue, M/M/c if omitted.
+    density
+        The sites' own density, smoothed, as `geoedge.sites.smoothed_sites` makes it, for land of which nobody knows
+        who asks where. Requests and random sites then become uneven in one step, and what sites are worth is told
+        among layouts of one density; neither is asked with the other still even. A density that is made from sites
+        fits these better than others, be they chance; the step ``"fit"`` gives random sites the same advantage, each
+        its own smoothed density, and is absent if requests are given place by place.
     cell_m
         Cells of even demand [m]; 120 a site by default.
     title
@@ -184,7 +192,7 @@ def explain_layout(
     _check("explain_layout", metric, orders, layouts, workers, rng)
     _check_ground(layout, land)
     side = float(np.sqrt(land.area / (CELLS_PER_SITE * len(layout)))) if cell_m is None else cell_m
-    given, absent = _given_demand(demand, land, side)
+    given, absent = _given_demand(demand, land, side, density)
     if not given.request_rate > 0.0:
         msg = "explain_layout: `demand` asks for nothing; give requests of each type [1/s], at least one above 0"
         raise GeoEdgeError(msg)
@@ -203,6 +211,7 @@ def explain_layout(
         metric,
         side,
         rng,
+        density,
     )
     absent |= dict.fromkeys(RUN_EFFECTS, "nothing is simulated without a map")
     tell = progress or (lambda *_: None)
@@ -226,12 +235,14 @@ def _check_ground(layout: Layout, land: Polygon | MultiPolygon) -> None:
 
 
 def _given_demand(
-    demand: Demand | ArrayLike, land: Polygon | MultiPolygon, cell_m: float
+    demand: Demand | ArrayLike, land: Polygon | MultiPolygon, cell_m: float, density: SmoothedSites | None
 ) -> tuple[Demand, dict[str, str]]:
     from geoedge.city.demand import Demand, uniform_demand
 
     if isinstance(demand, Demand):
-        return demand, {}
+        return demand, {"fit": "requests are given place by place"}
+    if density is not None:
+        return density.demand(demand), {}
     return uniform_demand(land, demand, cell_m), {"demand": "demand is given as even"}
 
 
@@ -248,7 +259,7 @@ def _ground_of(study: Study, metric: Literal["coverage", "wait_s"], seed: int) -
         study.workload,
         scenario.radio.delay_coefficient,
         scenario.radio.delay_exponent,
-        scenario.routing.policy,
+        scenario.routing.solved_as,
         scenario.routing.scope,
         service_queue(scenario),
         scenario.target.ttft_target_s,
@@ -295,7 +306,11 @@ class _Asked:
 
     @property
     def present(self) -> list[str]:
-        return [effect for effect in EFFECTS if effect not in self.absent]
+        return [effect for effect in self.chain if effect not in self.absent]
+
+    @property
+    def chain(self) -> list[str]:
+        return chain_of(given_density=self.ground.density is not None)
 
     def worlds(self) -> list[World]:
         """Return the worlds to be asked."""
@@ -357,7 +372,9 @@ class _Asked:
 
     def _steps(self, readings: Mapping[World, Reading], *, on_land_only: bool) -> Iterator[Step]:
         weights, level = chain_weights(self.present), readings[frozenset()].value
-        for effect in FIELD_EFFECTS if on_land_only else EFFECTS:
+        for effect in self.chain:
+            if on_land_only and effect in RUN_EFFECTS:
+                continue
             if effect in self.absent:
                 yield Step(effect, Interval(0.0, 0.0, 0.0), level, self.absent[effect])
                 continue

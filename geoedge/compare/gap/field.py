@@ -7,7 +7,7 @@ others their very number, so that capacity is the same and the luck in the numbe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from geoedge.city.demand import Demand
     from geoedge.compare.gap.orders import World
     from geoedge.field import FieldProblem, Geometry
-    from geoedge.sites import Layout
+    from geoedge.sites import Layout, SmoothedSites
     from geoedge.theory import Policy, QueueOfMix, TheoryAnswer, TieredNetwork, WaitModel
     from geoedge.workload import Workload
 
@@ -87,6 +87,8 @@ class Ground:
         Cells of even demand [m].
     seed
         Seed of the random sites.
+    density
+        Density that demand follows, and random sites with it once the world is uneven; None where sites are even.
     """
 
     layout: Layout
@@ -103,6 +105,7 @@ class Ground:
     metric: Metric
     cell_m: float
     seed: int
+    density: SmoothedSites | None = None
 
     @cached_property
     def even(self) -> tuple[Demand, ...]:
@@ -129,6 +132,13 @@ class Ground:
             for one in self.demand
         )
 
+    def fitted(self, layout: Layout) -> tuple[Demand, ...]:
+        """Return the same requests by the layout's own density, smoothed as the real sites' is."""
+        if self.density is None:
+            return self.demand
+        own = self.density.of(layout)
+        return tuple(own.demand(one.total) for one in self.demand)
+
     @property
     def area_km2(self) -> float:
         """The land [km²]."""
@@ -153,12 +163,14 @@ class Ground:
             delay_exponent=self.delay_exponent,
         )
 
-    def twin(self, index: int, *, endless: bool = False) -> Layout:
-        """Return uniform random sites, as many as the real ones of each profile, on the land or on the torus."""
+    def twin(self, index: int, *, endless: bool = False, uneven: bool = False) -> Layout:
+        """Return random sites, as many as the real ones of each profile, on the torus, or on the land, even or not."""
         from geoedge.sites import poisson_layout
 
         rng = stream(self.seed, "gap", "layout", index)
         profile = rng.permutation(self.layout.profile)
+        if uneven and self.density is not None:
+            return replace(self.layout, xy=self.density.draw(len(self.layout), rng), profile=profile)
         window: Any = (self.side_m, self.side_m) if endless else self.land
         sites = poisson_layout(window, None, rng, count=len(self.layout), crs=self.layout.crs)
         return sites.with_profile(profile)
@@ -188,7 +200,7 @@ def field_readings(
     ground
         What they are made from.
     worlds
-        Sets of the effects "load", "count", "window", "layout", "placement" and "demand".
+        Sets of the effects of `geoedge.compare.gap.effects.FIELD_EFFECTS`.
     layouts
         Random layouts of each world that has them.
     workers
@@ -226,7 +238,12 @@ def _lucky(ground: Ground, world: World) -> bool:
     """Return whether a world depends on random layouts."""
     if "count" not in world:
         return False
-    return "layout" not in world or ("placement" not in world and ground.profiles > 1)
+    return not _real(world) or ("placement" not in world and ground.profiles > 1)
+
+
+def _real(world: World) -> bool:
+    """Return whether the real sites stand in a world."""
+    return not world.isdisjoint(("layout", "arrangement"))
 
 
 def _joined(ground: Ground, world: World, parts: Sequence[Reading]) -> Reading:
@@ -250,8 +267,9 @@ def _read(ground: Ground, world: World, first: int, last: int) -> Reading:
         return _torus(ground, first, last)
     if not _lucky(ground, world):
         return _with_sites(ground, world, [ground.layout], EXACT)
-    twins = [ground.twin(index, endless="window" not in world) for index in range(first, last)]
-    if "layout" in world:
+    kind = {"endless": "window" not in world, "uneven": "unevenness" in world}
+    twins = [ground.twin(index, **kind) for index in range(first, last)]
+    if _real(world):
         twins = [ground.layout.with_profile(twin.profile) for twin in twins]
     return _with_sites(ground, world, twins, "layouts")
 
@@ -320,11 +338,13 @@ def _infinite(ground: Ground, parts: Sequence[Reading]) -> Reading:
 def _with_sites(ground: Ground, world: World, layouts: Sequence[Layout], source: str) -> Reading:
     """Return what these layouts answer under the demand of a world."""
     even = ground.even if "window" in world else ground.endless
-    demand = ground.demand if "demand" in world else even
+    demand = even if world.isdisjoint(("demand", "unevenness")) else ground.demand
     values, unstable, unsolved = [], 0, 0
     geometry: Geometry | None = None
+    own_density = "fit" in world and not _real(world)
     for layout in layouts:
-        known = geometry if "layout" in world else None
+        known = geometry if _real(world) else None
+        demand = ground.fitted(layout) if own_density else demand
         answers = list(_answers(ground, layout, demand, known, own_loads="load" in world))
         geometry = answers[-1].problem.geometry
         values.append(ground.mean(answers))

@@ -1,22 +1,11 @@
-"use strict";
-// The page's own script: draws the layers that Python described, switches them, and writes the legends.
+// The page's frame: draws the layers that Python described, switches them, and writes the panel and the legends.
 // Text of the data reaches the document through textContent alone, so that it can never become markup.
 const geoedge = (() => {
+  const { make, draw, text, tip, outline, ShapeMarker, small } = marks;
   const layers = [];
-  const state = { epoch: 0, type: 0, on: new Set() };
-  const small = matchMedia("(max-width: 760px)").matches ? 0.75 : 1;
-  let map, page;
-
-  const make = (tag, options = {}, ...children) => {
-    const { data, attributes, ...properties } = options;
-    const node = Object.assign(document.createElement(tag), properties);
-    Object.assign(node.dataset, data);
-    Object.entries(attributes ?? {}).forEach(([key, value]) => node.setAttribute(key, value));
-    node.append(...children);
-    return node;
-  };
-  // Names may be written in any direction; <bdi> keeps them from reordering what stands beside them.
-  const text = (value) => make("bdi", { textContent: value });
+  const state = { epoch: 0, type: 0, colouring: 0, on: new Set() };
+  const painted = { surface: null, outline: null };
+  let map, page, run = null, probe;
 
   // ---- geometry: [lon, lat, step, step, ...] in units of page.unit degrees -> [[lat, lon], ...] ----
   const path = (steps) => {
@@ -29,78 +18,63 @@ const geoedge = (() => {
     return points;
   };
 
-  // ---- marker shapes ----
-  const corners = (n, turn) =>
-    Array.from({ length: n }, (_, i) => [Math.sin((2 * Math.PI * i) / n + turn), -Math.cos((2 * Math.PI * i) / n + turn)]);
-  const OUTLINES = {
-    square: corners(4, Math.PI / 4),
-    triangle: corners(3, 0),
-    diamond: corners(4, 0),
-    pentagon: corners(5, 0),
-    wedge: corners(3, Math.PI),
-    hexagon: corners(6, 0),
-    cross: [[-0.4, -1], [0.4, -1], [0.4, -0.4], [1, -0.4], [1, 0.4], [0.4, 0.4], [0.4, 1], [-0.4, 1], [-0.4, 0.4], [-1, 0.4], [-1, -0.4], [-0.4, -0.4]],
-  };
-  const outline = (shape, x, y, radius) => {
-    const points = OUTLINES[shape];
-    if (!points) return `M${x - radius},${y}a${radius},${radius} 0 1,0 ${2 * radius},0a${radius},${radius} 0 1,0 ${-2 * radius},0Z`;
-    const scale = radius * (shape === "triangle" || shape === "wedge" ? 1.35 : 1.2);
-    return `M${points.map(([u, v]) => `${(x + u * scale).toFixed(1)},${(y + v * scale).toFixed(1)}`).join("L")}Z`;
-  };
-  const ShapeMarker = L.CircleMarker.extend({
-    _updatePath() {
-      if (!this._renderer._setPath) return L.CircleMarker.prototype._updatePath.call(this); // canvas draws circles alone
-      const { x, y } = this._point;
-      this._renderer._setPath(this, this._empty() ? "M0 0" : outline(this.options.shape, x, y, this._radius));
-    },
-  });
+  // ---- dark and light ----
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  const dark = () => (document.documentElement.dataset.scheme ?? (scheme.matches ? "dark" : "light")) === "dark";
+  const coloursOf = (scale) => (dark() && scale.dark ? scale.dark : scale.colours);
 
-  // ---- layers ----
-  const tooltip = (layer, tip) => {
-    const list = make("dl");
-    layer.fields.forEach((field, i) => {
-      if (tip[i + 1] !== "") list.append(make("dt", { textContent: field }), make("dd", {}, text(tip[i + 1])));
-    });
-    return make("div", {}, make("h3", {}, text(tip[0])), list);
-  };
-  const rankIcon = (rank, size) => {
-    const badge = make("div", { className: "rank", textContent: rank });
-    badge.style.width = badge.style.height = `${size}px`;
-    return L.divIcon({ className: "", html: badge, iconSize: [size, size], iconAnchor: [-3, size + 3] });
-  };
-  const shapeOf = (layer, [form, geometry, style, tip, more]) => {
-    const options = { ...layer.style, ...layer.styles[style], ...more, pane: layer.pane, interactive: Boolean(tip) };
+  // ---- layers that are the same at all times ----
+  const rows = (layer, words) => layer.fields.map((field, i) => [field, words[i + 1]]);
+  const shapeOf = (layer, [form, geometry, style, words, more]) => {
+    const own = dark() && layer.dark_styles.length ? layer.dark_styles : layer.styles;
+    const options = { ...layer.style, ...own[style], ...more, pane: layer.pane, interactive: Boolean(words) };
     options.renderer = page.renderers[layer.pane];
     if (options.radius) options.radius *= small;
     if (form === "polygon") return L.polygon(geometry.map((rings) => rings.map(path)), options);
     if (form === "line") return L.polyline(geometry.map(path), options);
-    const [place] = path(geometry);
-    if (form === "rank") return L.marker(place, { ...options, icon: rankIcon(options.rank, Math.round(options.size * small)), keyboard: false });
-    return new ShapeMarker(place, options);
+    return new ShapeMarker(path(geometry)[0], options);
   };
   const build = (layer) => {
     const group = L.layerGroup();
     layer.features.forEach((feature) => {
       const drawn = shapeOf(layer, feature);
-      const tip = feature[3];
-      if (tip) drawn.bindTooltip(() => tooltip(layer, tip), { sticky: feature[0] === "polygon", className: "tip", opacity: 1 });
+      const words = feature[3];
+      if (words) drawn.bindTooltip(() => tip(words[0], rows(layer, words)), { sticky: feature[0] === "polygon", className: "tip", opacity: 1 });
       group.addLayer(drawn);
     });
     return group;
   };
 
-  const themes = () => [...new Map(layers.map((layer) => [layer.theme, layer])).values()];
-  const wanted = (layer) =>
-    state.on.has(layer.theme) &&
-    (layer.epoch === null || layer.epoch === state.epoch) &&
-    (layer.type === null || layer.type === state.type);
-  const refresh = () => {
-    layers.forEach((layer) => {
-      if (!wanted(layer)) layer.group?.remove();
+  // ---- showing a state ----
+  const wanted = (layer) => state.on.has(layer.theme);
+  const surface = () => layers.find((layer) => layer.role === "surface" && wanted(layer));
+  const withColours = (layer) => layer && { ...layer, scale: layer.scale && { ...layer.scale, colours: coloursOf(layer.scale) }, ink: dark() ? "#f2f5f8" : "#10151b" };
+  const showMarks = () => {
+    layers.filter((layer) => layer.marks).forEach((layer) => layer.marks[wanted(layer) ? "show" : "hide"](state));
+    charts.refresh();
+  };
+  const showSurfaces = () => {
+    Object.entries(painted).forEach(([pane, painter]) =>
+      painter?.show(withColours(layers.find((layer) => layer.pane === pane && layer.kind !== "features" && wanted(layer))) ?? null, state));
+    hideProbe();
+  };
+  const showStill = () => {
+    layers.filter((layer) => layer.kind === "features").forEach((layer) => {
+      if (wanted(layer)) (layer.group ??= build(layer)).addTo(map);
+      else layer.group?.remove();
     });
-    layers.filter(wanted).forEach((layer) => (layer.group ??= build(layer)).addTo(map));
+  };
+  const refresh = () => {
+    showStill();
+    showSurfaces();
+    showMarks();
     writeControls();
     writeLegends();
+  };
+  const epochChanged = () => {
+    showSurfaces();
+    showMarks();
+    writeRanking();
   };
 
   // ---- the panel ----
@@ -109,10 +83,10 @@ const geoedge = (() => {
     const input = make("input", {
       type: exclusive ? "radio" : "checkbox",
       name: exclusive ? "surface" : layer.theme,
-      checked: state.on.has(layer.theme),
+      checked: wanted(layer),
       data: { theme: layer.theme },
       onchange() {
-        if (exclusive) themes().filter((other) => other.role === "surface").forEach((other) => state.on.delete(other.theme));
+        if (exclusive) layers.filter((other) => other.role === "surface").forEach((other) => state.on.delete(other.theme));
         state.on[this.checked ? "add" : "delete"](layer.theme);
         refresh();
       },
@@ -123,10 +97,10 @@ const geoedge = (() => {
     const input = make("input", {
       type: "radio",
       name: "surface",
-      checked: !themes().some((layer) => layer.role === "surface" && state.on.has(layer.theme)),
+      checked: !surface(),
       data: { theme: "none" },
       onchange() {
-        themes().filter((layer) => layer.role === "surface").forEach((layer) => state.on.delete(layer.theme));
+        layers.filter((layer) => layer.role === "surface").forEach((layer) => state.on.delete(layer.theme));
         refresh();
       },
     });
@@ -144,57 +118,54 @@ const geoedge = (() => {
     names.forEach((name, i) => list.append(make("option", { value: i, textContent: name, selected: i === state[key] })));
     return list;
   };
-  const stepper = (key, names, label) => {
-    const step = (by, sign, title) =>
-      make("button", {
-        type: "button",
-        textContent: sign,
-        title,
-        disabled: !(state[key] + by in names),
-        data: { step: by },
-        onclick() {
-          state[key] += by;
-          refresh();
-          document.querySelector(`[data-step="${by}"]`)?.focus();
-        },
-      });
-    return make("div", { className: "stepper" }, step(-1, "‹", "Earlier"), selection(key, names, label), step(1, "›", "Later"));
-  };
   const heading = (words) => make("h2", { textContent: words });
+  const under = (layer) => {
+    if (!wanted(layer)) return [];
+    const found = layer.question ? [make("p", { className: "question", textContent: layer.question })] : [];
+    if (layer.by_type && page.types.length > 1) found.push(make("div", { className: "nested" }, selection("type", page.types, "Request type")));
+    return found;
+  };
+  const sitePicker = () => {
+    const list = make("select", {
+      data: { choose: "site" },
+      attributes: { "aria-label": "Charts of a site" },
+      onchange() {
+        if (this.value !== "") charts.open(Number(this.value));
+        this.value = "";
+      },
+    }, make("option", { value: "", textContent: "Charts of a site …" }));
+    run.sites.name.forEach((name, i) => list.append(make("option", { value: i, textContent: name })));
+    return list;
+  };
   const writeControls = () => {
+    const focused = document.activeElement?.dataset ?? {};
     const parts = [];
-    if (page.epochs.length > 1) parts.push(heading("Time"), stepper("epoch", page.epochs, "Epoch"));
-    const surfaces = themes().filter((layer) => layer.role === "surface");
-    if (surfaces.length) parts.push(heading("On the land"), noSurface());
-    surfaces.forEach((layer) => {
-      parts.push(choice(layer));
-      if (!state.on.has(layer.theme)) return;
-      parts.push(make("p", { className: "question", textContent: layer.question }));
-      if (layer.type !== null && page.types.length > 1)
-        parts.push(make("div", { className: "nested" }, selection("type", page.types, "Request type")));
-    });
-    const overlays = themes().filter((layer) => layer.role === "overlay").map(choice);
-    if (overlays.length) parts.push(heading("Over it"), make("div", { className: "choices" }, ...overlays));
+    const surfacesThere = layers.filter((layer) => layer.role === "surface");
+    if (surfacesThere.length) parts.push(heading("On the land"), noSurface());
+    surfacesThere.forEach((layer) => parts.push(choice(layer), ...under(layer)));
+    const overlays = layers.filter((layer) => layer.role === "overlay");
+    if (overlays.length) parts.push(heading("Over it"), make("div", { className: "choices" }, ...overlays.map(choice)));
+    overlays.filter((layer) => wanted(layer) && layer.colourings).forEach((layer) =>
+      parts.push(selection("colouring", layer.colourings.map(({ label }) => `Sites coloured by ${label}`), "Colour of the sites")));
+    if (run) parts.push(sitePicker());
     document.getElementById("controls").replaceChildren(...parts);
+    const again = focused.theme ? `[data-theme="${focused.theme}"]` : focused.choose ? `#controls [data-choose="${focused.choose}"]` : null;
+    if (again) document.querySelector(again)?.focus();
   };
 
   // ---- legends ----
   const swatch = (colour, shape, filled, opacity = 1) => {
-    const names = "http://www.w3.org/2000/svg";
-    const svg = document.createElementNS(names, "svg");
-    svg.setAttribute("width", 18);
-    svg.setAttribute("height", 18);
-    const mark = document.createElementNS(names, "path");
-    mark.setAttribute("d", shape === "line" ? "M0,9H18" : shape === "area" ? "M1,2H17V16H1Z" : outline(shape, 9, 9, 6));
-    mark.setAttribute("fill", shape === "line" || !filled ? "none" : colour);
-    mark.setAttribute("fill-opacity", opacity);
-    mark.setAttribute("stroke", colour);
-    mark.setAttribute("stroke-width", 2.5);
-    svg.append(mark);
-    return svg;
+    const mark = draw("path", {
+      d: shape === "line" ? "M0,9H18" : shape === "area" ? "M1,2H17V16H1Z" : outline(shape, 9, 9, 6),
+      fill: shape === "line" || !filled ? "none" : colour,
+      "fill-opacity": opacity,
+      stroke: colour,
+      "stroke-width": 2.5,
+    });
+    return draw("svg", { width: 18, height: 18, "aria-hidden": "true" }, mark);
   };
   const bar = (legend) => {
-    const colours = legend.colours.map((colour) => {
+    const colours = coloursOf(legend).map((colour) => {
       const part = make("span");
       part.style.background = colour;
       part.style.opacity = legend.opacity ?? 1;
@@ -207,31 +178,102 @@ const geoedge = (() => {
     });
     return [make("div", { className: "legend-bar" }, ...colours), make("div", { className: "legend-ticks" }, ...ticks)];
   };
-  const rows = (legend) =>
+  const legendRows = (legend) =>
     make("div", { className: "legend-rows" }, ...legend.names.map((name, i) =>
-      make("div", {}, swatch(legend.colours[i], legend.form === "shapes" ? legend.shapes[i] : legend.form === "lines" ? "line" : "area", legend.form !== "shapes", legend.opacity), text(name))));
+      make("div", {}, swatch(legend.colours[i], legend.form === "shapes" ? legend.shapes[i] : legend.form === "lines" ? "line" : "area", legend.form !== "shapes" || legend.filled, legend.opacity), text(name))));
+  const legendsOf = (layer) => [...(layer.colourings ? [layer.colourings[state.colouring].legend] : []), ...layer.legends];
   const writeLegends = () => {
     const shown = new Map();
-    layers.filter(wanted).forEach((layer) => layer.legends.forEach((legend) => shown.set(legend.title, legend)));
+    layers.filter(wanted).flatMap(legendsOf).forEach((legend) => shown.set(legend.title, legend));
     const parts = [...shown.values()].map((legend) =>
       make("div", { className: "legend", data: { legend: legend.title } },
         make("span", { className: "legend-title", textContent: legend.title }),
         make("span", { className: "legend-unit", textContent: legend.unit ? `  ${legend.unit}` : "" }),
-        ...(legend.form === "bar" ? bar(legend) : [rows(legend)])));
+        ...(legend.form === "bar" ? bar(legend) : [legendRows(legend)])));
     if (parts.length) parts.unshift(heading("Legend"));
-    layers.filter((layer) => wanted(layer) && layer.ranking && layer.features.length).forEach((layer) => {
-      parts.push(heading(layer.ranking), make("ol", { className: "ranking" }, ...layer.features.map(rankRow)));
-    });
     document.getElementById("legends").replaceChildren(...parts);
+    writeRanking();
   };
-  const rankRow = ([, geometry, , tip, more]) =>
-    make("li", {}, make("button", {
-      type: "button",
-      title: "Show on the map",
-      onclick() {
-        map.setView(path(geometry)[0], Math.max(map.getZoom(), 16));
-      },
-    }, make("span", { textContent: more.rank }), make("span", { className: "name" }, text(tip[0])), make("span", { textContent: tip[1] })));
+  const writeRanking = () => {
+    const layer = layers.find((one) => one.kind === "ranks" && wanted(one));
+    const worst = layer ? marks.worst(state.epoch, layer.count) : [];
+    const rowsOf = worst.map(({ site, share, rank }) => row("Show on the map, with its charts", lookAt(site), String(rank), run.sites.name[site], codec.percent(share)));
+    document.getElementById("ranking").replaceChildren(
+      ...listed(layer?.ranking, "ol", rowsOf),
+      ...listed("Moves in this epoch", "ul", movesNow()),
+      ...listed("Events of the day", "ul", run ? run.events.map(eventRow) : []));
+  };
+  const listed = (words, kind, items) => (items.length ? [heading(words), make(kind, { className: "ranking" }, ...items)] : []);
+  const row = (title, onclick, sign, name, value) =>
+    make("li", {}, make("button", { type: "button", title, onclick },
+      make("span", { textContent: sign }), make("span", { className: "name" }, text(name)), make("span", {}, text(value))));
+  const lookAt = (site) => () => {
+    map.setView(run.sites.place[site], Math.max(map.getZoom(), 16));
+    charts.open(site);
+  };
+  const movesNow = () => {
+    if (!layers.some((one) => one.kind === "actions" && wanted(one))) return [];
+    const { names } = run.profiles;
+    return run.actions.filter(({ epoch }) => epoch === state.epoch).map((action) => {
+      const other = action.partner >= 0 ? ` ⇄ ${run.sites.name[action.partner]}` : "";
+      return row(`${action.kind}: ${names[action.from]} to ${names[action.to]}`, lookAt(action.site), marks.GLYPH[action.kind] ?? "•",
+        `${run.sites.name[action.site]}${other}`, codec.points(action.predicted ?? NaN));
+    });
+  };
+  const eventRow = (event) => {
+    const first = run.spans.findIndex(([, end]) => end > event.start_s);
+    return row("Show on the map", () => time.go(Math.max(first, 0)), "!", event.title, `${codec.clock(event.start_s)}–${codec.clock(event.end_s)}`);
+  };
+
+  // ---- what the pointer finds on a surface ----
+  const hideProbe = () => probe?.remove();
+  const probed = ({ lat, lng }) => {
+    const layer = surface();
+    if (!layer || !onLand(lat, lng)) return null;
+    const place = surfaces.metres(lng, lat);
+    if (layer.kind === "cells") {
+      const cell = surfaces.cellAt(place);
+      if (cell < 0) return null;
+      const at = (name) => surfaces.cellValues(name, state.epoch)[cell];
+      const asked = at("demand_per_km2_s");
+      if (!(asked > 0)) return null;
+      return tip(`Cell of ${run.cells.cell_m} m`, [
+        ["Requests in time", codec.percent(at("local_coverage"))],
+        ["Poisson prediction", codec.percent(at("ppp_coverage"))],
+        ["Difference", codec.points(at("difference"))],
+        ["Demand", codec.rate(asked, "requests/(s km²)")],
+      ]);
+    }
+    const found = surfaces.served(state.epoch, state.type, place);
+    if (!found) return null;
+    return tip(run.sites.name[found.site], [
+      ["Profile", run.profiles.names[run.profileAt(state.epoch)[found.site]]],
+      ["Distance", `${codec.short(found.distance)} m`],
+      ["Radio delay", codec.seconds(found.radio)],
+      ["Wait advertised", codec.seconds(found.wait)],
+      [`Prefill, ${page.types[state.type]}`, codec.seconds(found.prefill)],
+      ["First token after", codec.seconds(found.ttft)],
+    ]);
+  };
+  const onLand = (lat, lng) => {
+    let inside = false;
+    run.land.forEach((ring) => ring.forEach(([y, x], i) => {
+      const [v, u] = ring[(i + 1) % ring.length];
+      if (y > lat !== v > lat && lng < ((u - x) * (lat - y)) / (v - y) + x) inside = !inside;
+    }));
+    return inside;
+  };
+  const startProbe = () => {
+    probe = L.tooltip({ className: "tip probe", opacity: 1, direction: "auto", offset: [12, 0] });
+    const look = (event) => {
+      const content = event.originalEvent.target.closest?.(".leaflet-interactive, .leaflet-marker-icon, .leaflet-control, .card") ? null : probed(event.latlng);
+      if (!content) return hideProbe();
+      probe.setLatLng(event.latlng).setContent(content);
+      if (!map.hasLayer(probe)) probe.addTo(map);
+    };
+    map.on("mousemove click", look);
+    map.on("mouseout movestart", hideProbe);
+  };
 
   // ---- the frame ----
   const link = (href, words) => make("a", { href, textContent: words, target: "_blank", rel: "noopener noreferrer" });
@@ -243,12 +285,15 @@ const geoedge = (() => {
   };
   const fromAddress = () => {
     const address = new URLSearchParams(location.hash.slice(1));
-    ["epoch", "type"].forEach((key) => {
-      const names = key === "epoch" ? page.epochs : page.types;
-      if (address.has(key) && Number(address.get(key)) in names) state[key] = Number(address.get(key));
+    const known = { epoch: page.epochs.length, type: page.types.length, colouring: layers.find((layer) => layer.colourings)?.colourings.length ?? 0 };
+    Object.entries(known).forEach(([key, count]) => {
+      const value = Number(address.get(key) ?? NaN);
+      if (Number.isInteger(value) && value >= 0 && value < count) state[key] = value;
     });
-    const known = new Set(themes().map((layer) => layer.theme));
-    if (address.has("show")) state.on = new Set(address.get("show").split(",").filter((theme) => known.has(theme)));
+    const themes = new Set(layers.map((layer) => layer.theme));
+    if (address.has("show")) state.on = new Set(address.get("show").split(",").filter((theme) => themes.has(theme)));
+    if (["dark", "light"].includes(address.get("scheme"))) document.documentElement.dataset.scheme = address.get("scheme");
+    return address.get("site");
   };
   const panes = (order) => {
     page.renderers = {};
@@ -260,18 +305,78 @@ const geoedge = (() => {
       if (renderer === "svg") page.renderers[name] = L.svg({ pane: name, padding: 0.3 });
     });
   };
+  const recolour = () => {
+    layers.filter((layer) => layer.kind === "features").forEach((layer) => {
+      layer.group?.remove();
+      delete layer.group;
+    });
+    refresh();
+  };
+  const schemeButton = () => {
+    const button = document.getElementById("scheme");
+    const label = () => (button.textContent = dark() ? "Light" : "Dark");
+    button.onclick = () => {
+      document.documentElement.dataset.scheme = dark() ? "light" : "dark";
+      label();
+      recolour();
+    };
+    scheme.addEventListener("change", () => {
+      label();
+      recolour();
+    });
+    label();
+  };
+  // A run's columns stay text until they are looked at.
+  const opened = (data) => {
+    const known = new Map();
+    const remember = (key, make) => {
+      if (!known.has(key)) known.set(key, make());
+      return known.get(key);
+    };
+    data.column = (name, epoch) => remember(`${name} ${epoch}`, () => codec.numbers(data.columns[name].epochs[epoch], data.columns[name].scale));
+    data.profileAt = (epoch) => remember(`profile ${epoch}`, () => codec.digits(data.profile[epoch]));
+    data.sites.place = data.sites.place.map((place) => path(place)[0]);
+    data.land = data.land.flatMap((rings) => rings.map(path));
+    data.events.forEach((event) => (event.place &&= path(event.place)[0]));
+    if (data.cells) {
+      const at = new Int32Array(data.cells.width * data.cells.height).fill(-1);
+      let cell = 0;
+      data.cells.position = data.cells.steps.map((step) => (cell += step));
+      data.cells.position.forEach((position, i) => (at[position] = i));
+      data.cells.at = at;
+    }
+    return data;
+  };
+  const startRun = () => {
+    surfaces.start(run);
+    Object.keys(painted).forEach((pane) => {
+      painted[pane] = new surfaces.Surface({ pane, padding: 0.1 });
+      painted[pane].addTo(map);
+    });
+    charts.start(document.getElementById("card"), run, state);
+    layers.filter((layer) => marks.kinds[layer.kind]).forEach((layer) => (layer.marks = marks.kinds[layer.kind](layer)));
+    startProbe();
+  };
+  // The bar under the map may need another line when its words grow; the map follows.
+  const followSize = () => new ResizeObserver(() => map.invalidateSize({ animate: false, pan: false })).observe(map.getContainer());
   const start = (on, settings) => {
-    map = on;
-    page = settings;
+    [map, page] = [on, settings];
+    layers.filter((layer) => layer.show).forEach((layer) => state.on.add(layer.theme));
+    state.epoch = page.epoch;
+    const site = fromAddress();
+    if (run) marks.start(map, page, opened(run), charts.open);
+    time.start(document.getElementById("time"), state, run, page.epochs, epochChanged);
+    map.invalidateSize({ animate: false });
     panes(page.panes);
     map.fitBounds(page.bounds, { paddingTopLeft: [8, 8], paddingBottomRight: [8, 44], animate: false }); // room for the credit
     map.setMaxBounds(L.latLngBounds(page.bounds).pad(1));
     L.control.scale({ imperial: false, maxWidth: window.innerWidth < 600 ? 120 : 160 }).addTo(map);
     credit();
-    layers.filter((layer) => layer.show).forEach((layer) => state.on.add(layer.theme));
-    state.epoch = page.epoch;
-    fromAddress();
+    followSize();
+    if (run) startRun();
+    schemeButton();
     refresh();
+    if (run && Number(site ?? NaN) in run.sites.place) charts.open(Number(site));
   };
-  return { add: (layer) => layers.push(layer), start };
+  return { add: (layer) => layers.push(layer), run: (data) => (run = data), start };
 })();

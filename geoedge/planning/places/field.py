@@ -205,7 +205,7 @@ class Evaluator:
         self.solved += 1
         answer = solve_field(
             problem if admitted == 1.0 else problem.with_rate(problem.rate * admitted),
-            policy=routing.policy,
+            policy=routing.solved_as,
             scope=routing.scope,
             waits=waits,
             queue=self._queue,

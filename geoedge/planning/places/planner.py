@@ -11,7 +11,8 @@ import numpy as np
 from geoedge.errors import GeoEdgeError
 from geoedge.planning.places.field import NONE, Evaluator, Value, equipped, useful_load
 from geoedge.planning.places.search import Limits, exchange, grow, useful_profiles
-from geoedge.planning.window import coarser, window_parts
+from geoedge.planning.window import coarser
+from geoedge.study.window import window_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -147,7 +147,7 @@ def _theory(asked: _Asked, mix: Floats, counts: Ints) -> tuple[Floats, float]:
     from geoedge.theory.density import minimum_density
 
     study = asked.study
-    policy, queue, area = study.scenario.routing.policy, service_queue(study.scenario), study.city.area_km2
+    policy, queue, area = study.scenario.routing.solved_as, service_queue(study.scenario), study.city.area_km2
     epochs = np.flatnonzero(study.expected_requests > 0)
     weight = study.expected_requests[epochs] / study.expected_requests[epochs].sum()
     networks = [poisson_network(study, study.demand[k]).with_placement(mix) for k in epochs]

@@ -1,0 +1,277 @@
+"""What planners are told, what they must keep to, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoedge.city.demand import Demand
+from geoedge.control.actions import Action
+from geoedge.errors import GeoEdgeError
+from geoedge.units import GB
+
+__all__ = [
+    "Limits",
+    "Plan",
+    "Prediction",
+    "Predictor",
+    "Situation",
+    "deep_profiles",
+    "make_limits",
+    "no_plan",
+]
+
+NEVER = 1_000_000
+"""Epochs since the last change of a site that has never changed."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a predictor expects of a placement, all arrays of shape (n,)."""
+
+    coverage: float
+    """Share of requests in time."""
+    profile: Ints
+    """The placement."""
+    wait: Floats
+    """Wait that each site advertises, its price [s]."""
+    utilization: Floats
+    arrival_rate: Floats
+    """Requests that each site serves [1/s]."""
+    missed_rate: Floats
+    """Requests among them that are not in time [1/s]."""
+    prefill: Floats
+    """Mean prefill time of what each site serves [s]; 0 where it serves nothing."""
+    occupancy: Floats
+    """Mean time that a request holds a server [s], as above."""
+
+
+class Predictor(Protocol):
+    """Tells what a placement would do under one fixed demand."""
+
+    def solve(self, profile: Ints, start: Prediction | None = None) -> Prediction:
+        """Return the equilibrium of a placement, shape (n,), starting from that of a placement like it."""
+
+    def screen(self, profile: Ints, base: Prediction) -> Floats:
+        """Return the rough gain in coverage of giving site i profile s alone, shape (n, S)."""
+
+    def judge(self, profile: Ints, wait: Floats) -> float:
+        """Return the coverage of a placement, shape (n,), under advertised waits that are no equilibrium."""
+
+    def coarse(self) -> Predictor:
+        """Return a predictor that answers roughly and fast."""
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What a plan must keep to.
+
+    Parameters
+    ----------
+    budget_bytes
+        Bytes moved in an epoch, at most [B].
+    least_sites, most_sites
+        Sites that hold each profile, at least and at most, shape (S,).
+    min_gain
+        Predicted gain in coverage below which nothing is done.
+    looks
+        Candidates for which a round solves the field, at most.
+    rounds
+        Actions in an epoch, at most.
+    hysteresis
+        Gain in coverage beyond the least one that undoing a site's last change must bring.
+    least_hold_epochs
+        Epochs for which a site keeps what it was given, at least.
+    migration_price
+        Coverage that moving states must bring [1/GB], γ of Eq. (58).
+    """
+
+    budget_bytes: float
+    least_sites: Ints
+    most_sites: Ints
+    min_gain: float
+    looks: int = 4
+    rounds: int = 8
+    hysteresis: float = 0.0
+    least_hold_epochs: int = 1
+    migration_price: float = 0.0
+
+    def allow(self, count: Ints, before: Ints) -> bool:
+        """Return whether so many sites of each profile, shape (S,), break no limit further than before."""
+        enough = count >= np.minimum(self.least_sites, before)
+        few = count <= np.maximum(self.most_sites, before)
+        return bool(enough.all() and few.all())
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Actions in the order of their choice, with what is predicted before and after them."""
+
+    actions: tuple[Action, ...]
+    before: Prediction
+    after: Prediction
+    profile: Ints
+    """Placement once all states have arrived, shape (n,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """What a planner knows at the start of an epoch.
+
+    Parameters
+    ----------
+    epoch
+        The epoch that starts.
+    time_s
+        When it starts [s since midnight].
+    profile
+        What each site holds, or will hold once all that is on its way has arrived, shape (n,).
+    in_transit
+        Sites that states are on their way to, and those that are down; they must stay as they are.
+    forecast
+        Demand of the coming epochs, first of the one that starts.
+    predictor_of
+        Makes a predictor for a demand; the same one when it is asked again.
+    limits
+        Budget, shares of profiles, least gain, reluctance.
+    transfer_bytes
+        Bytes of the states of profile t that profile s lacks [B], shape (S, S), indexed ``[s, t]``.
+    rng
+        Random stream of this plan.
+    profile_names
+        Names for the reasons; numbers if empty.
+    last
+        An equilibrium to start from.
+    held_since
+        Epochs since each site's last change, shape (n,); none has changed if omitted.
+    held_before
+        Profile of each site before its last change, -1 if it has not changed, shape (n,).
+    mix_of
+        Share of sites for each profile that theory recommends under a demand, shape (S,); for planners that ask it.
+    """
+
+    epoch: int
+    time_s: float
+    profile: Ints
+    in_transit: frozenset[int]
+    forecast: tuple[Demand, ...]
+    predictor_of: Callable[[Demand], Predictor]
+    limits: Limits
+    transfer_bytes: Floats
+    rng: np.random.Generator
+    profile_names: Sequence[str] = ()
+    last: Prediction | None = None
+    held_since: Ints | None = None
+    held_before: Ints | None = None
+    mix_of: Callable[[Demand], Floats] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.forecast:
+            msg = "control: a plan needs a forecast; give the demand of at least one epoch"
+            raise GeoEdgeError(msg)
+        if len(self.limits.least_sites) != len(self.transfer_bytes):
+            msg = (
+                f"control: limits are for {len(self.limits.least_sites)} profiles, "
+                f"`transfer_bytes` for {len(self.transfer_bytes)}"
+            )
+            raise GeoEdgeError(msg)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the profiles."""
+        return tuple(self.profile_names) or tuple(str(s) for s in range(len(self.transfer_bytes)))
+
+    @property
+    def fixed(self) -> frozenset[int]:
+        """Sites that must stay as they are: states are on their way, or they have changed too lately."""
+        if self.held_since is None:
+            return self.in_transit
+        young = np.flatnonzero(self.held_since < self.limits.least_hold_epochs)
+        return self.in_transit | frozenset(young.tolist())
+
+    @property
+    def toll(self) -> Floats:
+        """What each change of one site must gain beyond the least gain, shape (n, S): price of bytes, and hysteresis."""
+        toll = self.limits.migration_price / GB * self.transfer_bytes[self.profile]
+        if self.held_before is not None:
+            back = np.flatnonzero(self.held_before >= 0)
+            toll[back, self.held_before[back]] += self.limits.hysteresis
+        return np.asarray(toll, dtype=np.float64)
+
+
+def no_plan(situation: Situation) -> Plan:
+    """Return the plan of doing nothing."""
+    now = situation.predictor_of(situation.forecast[0]).solve(situation.profile, situation.last)
+    return Plan((), now, now, situation.profile)
+
+
+def make_limits(
+    n_sites: int,
+    hit_tokens: Ints,
+    *,
+    budget_bytes: float,
+    fallback_floor: float,
+    deep_cap: float,
+    min_gain: float,
+    hysteresis: float = 0.0,
+    least_hold_epochs: int = 1,
+    migration_price: float = 0.0,
+) -> Limits:
+    """Return limits in whole sites from shares, the constraints of Eq. (49).
+
+    The fallback is the first profile; `deep_profiles` says which are deep.
+
+    Parameters
+    ----------
+    n_sites
+        Number of sites n.
+    hit_tokens
+        Hits d [token], shape (S, Q).
+    budget_bytes
+        Bytes moved in an epoch, at most [B].
+    fallback_floor
+        Share of sites that hold the fallback, at least.
+    deep_cap
+        Share of sites that hold any one deep profile, at most.
+    min_gain
+        Predicted gain in coverage below which nothing is done.
+    hysteresis
+        Gain in coverage beyond that which undoing a site's last change must bring.
+    least_hold_epochs
+        Epochs for which a site keeps what it was given, at least.
+    migration_price
+        Coverage that moving states must bring [1/GB].
+    """
+    least = np.zeros(len(hit_tokens), dtype=np.int64)
+    most = np.full(len(hit_tokens), n_sites, dtype=np.int64)
+    least[0] = np.ceil(fallback_floor * n_sites - 1e-9)
+    most[deep_profiles(hit_tokens)] = np.floor(deep_cap * n_sites + 1e-9)
+    return Limits(
+        budget_bytes,
+        least,
+        most,
+        min_gain,
+        hysteresis=hysteresis,
+        least_hold_epochs=least_hold_epochs,
+        migration_price=migration_price,
+    )
+
+
+def deep_profiles(hit_tokens: Ints) -> NDArray[np.bool_]:
+    """Return which profiles are deep, shape (S,): those whose longest hit exceeds that of another one that stores.
+
+    Parameters
+    ----------
+    hit_tokens
+        Hits d [token], shape (S, Q).
+    """
+    longest = hit_tokens.max(axis=1)
+    stores = longest[1:][longest[1:] > 0]
+    return np.asarray(longest > (stores.min() if stores.size else np.inf))

@@ -1,0 +1,173 @@
+"""What a page keeps of the records: how long requests waited at each site, and where a few people were."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geoedge.maps.levels import LevelScale, encode_digits
+from geoedge.maps.rundata import by_site, measured_from
+from geoedge.theory import wait_cdf
+
+if TYPE_CHECKING:
+    from geoedge.city import City
+    from geoedge.results import Results
+
+__all__ = ["people", "waits"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+TIMES = 25
+"""Points of a distribution of waits."""
+TAIL = 0.99
+"""Share of a site's waits that its chart shows in full."""
+SHORTEST_S = 0.05
+"""What a chart of waits spans at least [s]."""
+NO_WAIT_S = 1e-9
+"""Waits up to this are none: a service that starts on arrival may differ from it in the last digits [s]."""
+
+
+def waits(results: Results) -> dict[str, Any] | None:
+    """Return the distribution of waits at every site, measured and by Erlang's formula; None if no request is recorded.
+
+    The formula is M/M/c with the site's own arrivals, mean service time and servers in each epoch after the
+    warm-up; its distributions are averaged over the epochs by requests, as the measured one is.
+
+    Parameters
+    ----------
+    results
+        The run.
+    """
+    if results.records.num_rows == 0:
+        return None
+    served = _Served.of(results)
+    times = served.tops()[:, None] * (np.arange(TIMES) / (TIMES - 1)) ** 2
+    scale = LevelScale.shares()
+    measured, formula = served.measured(), served.erlang(times)
+    return {
+        "top_s": served.tops().tolist(),
+        "scale": scale.described(),
+        "measured": [scale.encode(row) for row in measured],
+        "erlang": [scale.encode(row) for row in formula],
+        "requests": served.count.sum(axis=0).tolist(),
+        "overloaded": (served.count * (served.offered >= served.servers) > 0).sum(axis=0).tolist(),
+    }
+
+
+class _Served:
+    """Requests that were served after the warm-up, by epoch and site."""
+
+    def __init__(
+        self, site: Ints, epoch: Ints, wait_s: Floats, service_s: Floats, shape: tuple[int, int]
+    ) -> None:
+        self.site, self.wait_s = site, wait_s
+        key = epoch * shape[1] + site
+        size = shape[0] * shape[1]
+        self.count = np.bincount(key, minlength=size).reshape(shape)
+        total = np.bincount(key, weights=service_s, minlength=size).reshape(shape)
+        self.service_s = total / np.maximum(self.count, 1)
+        self.servers = np.ones(shape)
+        self.offered = np.zeros(shape)
+        self.rate = np.zeros(shape)
+        self._tops: Floats | None = None
+
+    @classmethod
+    def of(cls, results: Results) -> _Served:
+        """Return those of a run."""
+        names = ("site", "epoch", "created_s", "wait_s", "started_s", "finished_s")
+        site, epoch, created, wait, started, finished = (
+            results.records.column(name).to_numpy() for name in names
+        )
+        start = by_site(results.epochs, "start_s")
+        kept = (site >= 0) & np.isfinite(finished) & (created >= measured_from(results))
+        served = cls(
+            site[kept].astype(np.int64),
+            epoch[kept].astype(np.int64),
+            wait[kept].astype(np.float64),
+            (finished - started)[kept].astype(np.float64),
+            (start.shape[0], start.shape[1]),
+        )
+        begun = np.maximum(start, measured_from(results))
+        seconds = np.maximum(by_site(results.epochs, "end_s") - begun, NO_WAIT_S)
+        served.servers = np.maximum(by_site(results.epochs, "concurrency"), 1.0)
+        served.rate = served.count / seconds
+        served.offered = served.rate * served.service_s
+        return served
+
+    def tops(self) -> Floats:
+        """Return up to which wait the chart of each site goes [s], shape (n,)."""
+        if self._tops is None:
+            counts = self.count.sum(axis=0)
+            sorted_s = np.append(self.wait_s[np.lexsort((self.wait_s, self.site))], 0.0)
+            at = np.cumsum(counts) - counts + np.floor(TAIL * np.maximum(counts - 1, 0)).astype(np.int64)
+            tail = np.where(counts > 0, sorted_s[at], 0.0)
+            self._tops = np.array([_nice(max(wait, SHORTEST_S)) for wait in tail.tolist()])
+        return self._tops
+
+    def measured(self) -> Floats:
+        """Return the share of each site's requests that waited at most so long, shape (n, times)."""
+        n = self.count.shape[1]
+        share = np.maximum(self.wait_s - NO_WAIT_S, 0.0) / self.tops()[self.site]
+        level = np.minimum(np.ceil(np.sqrt(share) * (TIMES - 1) - 1e-9), TIMES).astype(np.int64)
+        found = np.bincount(self.site * (TIMES + 1) + level, minlength=n * (TIMES + 1)).reshape(n, TIMES + 1)
+        total = np.maximum(found.sum(axis=1, keepdims=True), 1)
+        return np.asarray(np.cumsum(found[:, :-1], axis=1) / total)
+
+    def erlang(self, times: Floats) -> Floats:
+        """Return the same by M/M/c, averaged over the epochs by requests, at times of shape (n, times)."""
+        mean = np.zeros(times.shape)
+        for count, rate, service, servers in zip(
+            self.count, self.rate, self.service_s, self.servers, strict=True
+        ):
+            mu = 1.0 / np.where(service > 0, service, 1.0)
+            cdf = wait_cdf(times, rate[:, None], mu[:, None], np.rint(servers).astype(np.int64)[:, None])
+            mean += count[:, None] * cdf
+        return np.asarray(mean / np.maximum(self.count.sum(axis=0)[:, None], 1))
+
+
+def _nice(value: float) -> float:
+    """Return the least of 1, 2 and 5 times a power of ten that is at least so much."""
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= value))
+
+
+def people(results: Results, city: City, number: int) -> dict[str, Any] | None:
+    """Return where some people asked last in every epoch, and what they were doing; None without records.
+
+    Parameters
+    ----------
+    results
+        The run.
+    city
+        Its city.
+    number
+        How many people, spread evenly over all that ever asked.
+    """
+    if results.records.num_rows == 0 or number == 0:
+        return None
+    names = ("user", "epoch", "created_s", "activity", "x_m", "y_m")
+    table = results.records.select(names)
+    user = table.column("user").to_numpy()
+    everybody = np.unique(user[user >= 0])
+    if not len(everybody):
+        return None
+    chosen = everybody[np.unique(np.linspace(0, len(everybody) - 1, number).round().astype(np.int64))]
+    rows = table.filter(np.isin(user, chosen)).to_pandas().sort_values("created_s", kind="stable")
+    last = rows.groupby(["epoch", "user"], as_index=False).last()
+    shape = (int(results.epochs["epoch"].max()) + 1, len(chosen))
+    lonlat = np.full((*shape, 2), np.nan)
+    activity = np.zeros(shape, dtype=np.int64)
+    at = last["epoch"].to_numpy(dtype=np.int64), np.searchsorted(chosen, last["user"].to_numpy())
+    lonlat[at] = city.to_lonlat(last[["x_m", "y_m"]].to_numpy(dtype=np.float64))
+    activity[at] = last["activity"].to_numpy()
+    x, y = (LevelScale.between(lonlat[..., axis]) for axis in (0, 1))
+    return {
+        "x": [x.encode(row) for row in lonlat[..., 0]],
+        "y": [y.encode(row) for row in lonlat[..., 1]],
+        "activity": [encode_digits(row) for row in activity],
+        "scale_x": x.described(),
+        "scale_y": y.described(),
+    }

@@ -1,0 +1,45 @@
+"""What an audit of a run found, for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from geoedge.maps.words import plain_text
+from geoedge.report._text import terminal
+from geoedge.units import GIB
+
+if TYPE_CHECKING:
+    from geoedge.simulation.audit import RunAudit
+
+__all__ = ["print_audit"]
+
+SHOWN = 20
+"""Violations listed."""
+
+
+def print_audit(audit: RunAudit, name: str) -> None:
+    """Print what an audit found.
+
+    Parameters
+    ----------
+    audit
+        What it found.
+    name
+        The run.
+    """
+    console = terminal()
+    fine = not audit.violations
+    head = "the log replays, and all rules are kept" if fine else f"{len(audit.violations)} rules are broken"
+    console.print(Text(f"{plain_text(name)}: {head}", style="bold"))
+    counts = ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in audit.requests.items())
+    console.print(Text(f"requests   {sum(audit.requests.values()):,}: {counts}"))
+    moved = f"{audit.bytes_moved / GIB:.1f} GiB moved, {audit.events} events replayed"
+    console.print(
+        Text(f"actions    {audit.actions}: {moved}, {len(audit.oscillations)} undone within four epochs")
+    )
+    for line in audit.violations[:SHOWN]:
+        console.print(Text(f"  {plain_text(line)}"))
+    if len(audit.violations) > SHOWN:
+        console.print(Text(f"  and {len(audit.violations) - SHOWN} more"))

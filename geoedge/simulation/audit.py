@@ -1,0 +1,193 @@
+"""Auditing a run: its log is replayed, and what its tables say is held against the rules and each other."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from geoedge.control.audit import audit_actions, audit_journal, audit_memory
+from geoedge.control.log import LogEntry, Oscillation, held_over_time, journal_of, oscillations
+from geoedge.control.memory import SiteMemory, site_memory
+from geoedge.control.planners import PLANNERS, make_limits
+from geoedge.errors import GeoEdgeError
+from geoedge.scenario import Scenario
+from geoedge.simulation.ledger import action_log, check_actions, check_decisions
+from geoedge.workload import build_workload
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from geoedge.control.placement import PlacementEvent
+    from geoedge.results import Results
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["RunAudit", "audit_run"]
+
+
+@dataclass(frozen=True)
+class RunAudit:
+    """What an audit of a run found."""
+
+    requests: dict[str, int]
+    """Requests by what they were at the horizon."""
+    actions: int
+    events: int
+    """Events in the placement's journal, all of which were replayed."""
+    bytes_moved: float
+    oscillations: list[Oscillation]
+    """Sites that went back within four epochs."""
+    violations: list[str]
+    """What breaks a rule or does not agree, one line each."""
+
+
+def audit_run(results: Results) -> RunAudit:
+    """Replay the controller's log of a run and check all of its tables against it.
+
+    Parameters
+    ----------
+    results
+        A run of this version.
+
+    Raises
+    ------
+    GeoEdgeError
+        If the run has no log of its placement.
+    """
+    if "placement" not in results.tables:
+        msg = f"`run` {results.label!r} has no placement.parquet to replay; run it again with this version"
+        raise GeoEdgeError(msg)
+    journal = journal_of(results.tables["placement"])
+    log = action_log(results.actions, journal)
+    found = list(_violations(results, journal, log))
+    return RunAudit(
+        results.status_counts(),
+        len(results.actions),
+        len(journal),
+        float(sum(event.bytes_moved for event in journal if event.event == "start")),
+        oscillations(log or ()),
+        found,
+    )
+
+
+def _violations(results: Results, journal: list[PlacementEvent], log: list[LogEntry] | None) -> Iterator[str]:
+    scenario = Scenario.from_dict(tomllib.loads(results.scenario_toml), source="scenario.toml")
+    control, workload = scenario.control, build_workload(scenario.workload, scenario.hardware)
+    memory = site_memory(scenario.workload, scenario.hardware, workload)
+    initial = results.sites["profile"].to_numpy().astype(np.int64)
+    broken = audit_journal(
+        journal,
+        initial,
+        control.backhaul_bytes_per_s,
+        memory=memory,
+        most_transfers=control.most_transfers,
+        until_s=results.meta["horizon_s"],
+    )
+    yield from broken
+    if log is None:
+        yield "the table of actions and the journal do not have the same changes"
+    else:
+        yield from _books(results, scenario, journal, log, memory, initial, told=not broken)
+    counted = None if PLANNERS[control.controller].at_once else memory
+    yield from _requests(results, journal, initial, counted)
+    yield from _epochs(results, journal, initial)
+
+
+def _books(
+    results: Results,
+    scenario: Scenario,
+    journal: list[PlacementEvent],
+    log: list[LogEntry],
+    memory: SiteMemory,
+    initial: Ints,
+    *,
+    told: bool,
+) -> Iterator[str]:
+    """Say where actions and decisions break rules, or do not agree with the journal, unless that is broken itself."""
+    control, planner = scenario.control, PLANNERS[scenario.control.controller]
+    at_once, budget = planner.at_once, np.inf if planner.at_once else control.migration_budget_bytes
+    limits = make_limits(
+        len(initial),
+        build_workload(scenario.workload, scenario.hardware).hit_tokens,
+        budget_bytes=budget,
+        fallback_floor=control.fallback_floor,
+        deep_cap=control.deep_cap,
+        min_gain=control.min_gain,
+    )
+    yield from audit_actions(
+        log,
+        initial,
+        least_sites=limits.least_sites,
+        most_sites=limits.most_sites,
+        transfer_bytes=memory.moved_bytes,
+        budget_bytes=budget,
+        least_hold_epochs=control.least_hold_epochs,
+        journal=journal,
+        at_once=at_once,
+    )
+    for event in journal:
+        if event.event == "become" and not at_once:
+            yield f"{event.time_s:g} s: site {event.site} holds another profile at once, as no planner lets it"
+    times = results.epochs.groupby("epoch")[["start_s", "end_s"]].first()
+    epochs = [(float(start), float(end)) for start, end in times.to_numpy()]
+    if told:
+        yield from check_actions(results.actions, log, journal, memory.moved_bytes, epochs)
+    yield from check_decisions(results.tables["decisions"], log, budget, epochs)
+
+
+def _requests(
+    results: Results, journal: list[PlacementEvent], initial: Ints, memory: SiteMemory | None
+) -> Iterator[str]:
+    """Say what requests do not agree with: themselves, what sites held, and the memory there is, if it is counted."""
+    column = {name: results.records.column(name).to_numpy() for name in _REQUEST_COLUMNS}
+    ran = column["site"] >= 0
+    site, started, finished = (column[name][ran] for name in ("site", "started_s", "finished_s"))
+    times = [column[name][ran] for name in ("created_s", "arrived_s", "started_s", "first_token_s")]
+    for k, (early, late) in enumerate(pairwise(times)):
+        for row in np.flatnonzero(~(early <= late))[:1]:
+            yield f"a request is {('created', 'there', 'started')[k]} at {early[row]} s and goes on at {late[row]} s"
+    held = _held_at(journal, initial, site, started)
+    wrong = np.flatnonzero(held != column["profile"][ran])
+    if wrong.size:
+        k = wrong[0]
+        yield (
+            f"{wrong.size} requests were served by a profile that their site did not hold, the first at site "
+            f"{site[k]}, {started[k]:.3f} s: profile {column['profile'][ran][k]}, not {held[k]}"
+        )
+    if memory is not None:
+        yield from audit_memory(journal, initial, memory, site, started, finished)
+
+
+_REQUEST_COLUMNS = (
+    "site",
+    "profile",
+    "created_s",
+    "arrived_s",
+    "started_s",
+    "first_token_s",
+    "finished_s",
+)
+
+
+def _held_at(journal: list[PlacementEvent], initial: Ints, site: Ints, time_s: Floats) -> Ints:
+    """Return what sites held at some times, shape (m,); a change counts from its very instant on."""
+    history = held_over_time(journal, initial)
+    at = np.searchsorted([since for since, _ in history], time_s, side="right") - 1
+    return np.asarray(np.stack([profile for _, profile in history])[at, site])
+
+
+def _epochs(results: Results, journal: list[PlacementEvent], initial: Ints) -> Iterator[str]:
+    """Say where the table of epochs does not end with what the journal says; at the very end both may be."""
+    for epoch, rows in results.epochs.groupby("epoch"):
+        site, ends = rows["site"].to_numpy(), rows["end_s"].to_numpy()
+        before = _held_at(journal, initial, site, np.nextafter(ends, -np.inf))
+        after, told = _held_at(journal, initial, site, ends), rows["profile_at_end"].to_numpy()
+        wrong = np.flatnonzero((told != before) & (told != after))
+        if wrong.size:
+            yield f"epoch {epoch}: site {site[wrong[0]]} ends it with another profile than the journal says"

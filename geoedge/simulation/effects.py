@@ -1,0 +1,385 @@
+"""What events do to a run at their very instants, and the table of what happened."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from geoedge.control.repair import invalidation, may_restore, restoration, still_valid
+from geoedge.scenario.toml import one_line
+from geoedge.serving.advertising import Advert
+from geoedge.simulation.dynamics import Occurrence, Timeline, ask_in_crowd, occurrences, with_crowd
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from geoedge.city.demand import RequestRates
+    from geoedge.simulation.model import EdgeCity
+    from geoedge.simulation.tables import Drawn
+    from geoedge.study import Study
+
+__all__ = ["EVENT_COLUMNS", "Disturbances"]
+
+EVENT_COLUMNS = {
+    "event": "int64",
+    "number": "int64",
+    "kind": "str",
+    "start_s": "float64",
+    "end_s": "float64",
+    "lon": "float64",
+    "lat": "float64",
+    "x_m": "float64",
+    "y_m": "float64",
+    "radius_m": "float64",
+    "sites": "str",
+    "people": "int64",
+    "requests": "int64",
+    "coverage": "float64",
+    "coverage_of_others": "float64",
+    "rerouted": "int64",
+    "restored_bytes": "float64",
+    "not_restored": "int64",
+    "detail": "str",
+}
+"""Columns of the table ``events``, one row for each thing that happened."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Loss:
+    """What a site has lost and is to have again."""
+
+    cause: Occurrence
+    meant: int
+    """Profile that it is meant to hold."""
+    before: NDArray[np.int64]
+    """Profile that every site was meant to hold before, shape (n,)."""
+    why: str
+
+
+@dataclass
+class _Spell:
+    """A time in which a site held states that it could not use."""
+
+    site: int
+    usable: int
+    """Profile whose states it could use."""
+    since_s: float
+    until_s: float = np.inf
+
+
+class Disturbances:
+    """All that happens to a run besides an ordinary day.
+
+    Parameters
+    ----------
+    study
+        The study.
+    rates
+        What residents ask for in this run.
+    seed
+        Seed of the run.
+    residents
+        Number of residents; people of crowds are numbered from there.
+    """
+
+    def __init__(self, study: Study, rates: RequestRates, seed: int, residents: int) -> None:
+        self.happening = occurrences(study, seed)
+        self.timeline = Timeline(self.happening, study.epochs[0][0])
+        self.study = study
+        self._active: Counter[str] = Counter()
+        self._outages: Counter[int] = Counter()
+        self._losses: list[Occurrence] = []
+        self._owed: dict[int, _Loss] = {}
+        self._outdated: defaultdict[int, list[Occurrence]] = defaultdict(list)
+        self._spells: list[_Spell] = []
+        self._lacking: dict[int, _Spell] = {}
+        self._heard: Advert | None = None
+        self._rerouted: Counter[Occurrence] = Counter()
+        self._given_up: Counter[Occurrence] = Counter()
+        self._restored_bytes: defaultdict[Occurrence, float] = defaultdict(float)
+        self._crowds: dict[int, tuple[int, Drawn]] = {}
+        for k, one in enumerate(self.happening):
+            if one.crowd is not None:
+                first = residents + sum(crowd.people for crowd in self._people(k))
+                self._crowds[k] = first, ask_in_crowd(one, one.crowd, study.city, rates, seed, first)
+
+    def _people(self, before: int) -> list[Any]:
+        return [one.crowd for one in self.happening[:before] if one.crowd is not None]
+
+    def asked(self, drawn: Drawn, start_s: float, end_s: float) -> Drawn:
+        """Return what is asked in an epoch, crowds among the residents.
+
+        Parameters
+        ----------
+        drawn
+            What residents ask.
+        start_s, end_s
+            The epoch [s since midnight].
+        """
+        return with_crowd(drawn, [crowd for _, crowd in self._crowds.values()], start_s, end_s)
+
+    @property
+    def controller_down(self) -> bool:
+        """Whether the controller is down now."""
+        return self._active["controller_down"] > 0
+
+    def next_s(self) -> float:
+        """Return when something begins or ends next [s since midnight]; infinite if nothing does."""
+        return self.timeline.next_s()
+
+    def apply(self, model: EdgeCity) -> None:
+        """Let everything that begins or ends by now take effect, and let sites repair what they have lost.
+
+        Parameters
+        ----------
+        model
+            The run, whose clock says when now is.
+        """
+        for one, begins in self.timeline.due(model.clock_s):
+            self._active[one.kind] += 1 if begins else -1
+            _EFFECTS[one.kind](self, model, one, begins)
+        self.repair(model)
+
+    def advert(self, advert: Advert) -> Advert:
+        """Return what routers hear: the catalogue's advert, or the last one that reached them.
+
+        Parameters
+        ----------
+        advert
+            What the catalogue advertises.
+        """
+        return advert if self._heard is None else self._heard
+
+    def repair(self, model: EdgeCity) -> None:
+        """Let sites that no longer wait for states give up what is out of date, and fetch what they are meant to hold.
+
+        Parameters
+        ----------
+        model
+            The run.
+        """
+        placement, operator = model.placement, model.operator
+        before = placement.profile
+        for site in [site for site in self._outdated if site not in placement.in_transit]:
+            self._give_up(model, site, self._outdated.pop(site))
+        if not np.array_equal(placement.profile, before):
+            operator.reassess()
+        for site in [site for site in self._owed if site not in placement.busy]:
+            loss = self._owed.pop(site)
+            held = int(placement.profile[site])
+            if held == loss.meant:
+                continue
+            if not may_restore(loss.before, placement.goal, site, loss.meant, operator.limits):
+                self._given_up[loss.cause] += 1
+                continue
+            action = restoration(site, held, loss.meant, placement.moved_bytes, loss.why)
+            begun = operator.order(model.clock_s, model.epoch, action)
+            self._restored_bytes[loss.cause] += begun.bytes_moved
+
+    def _give_up(self, model: EdgeCity, site: int, updates: list[Occurrence]) -> None:
+        """Let a site give up what new versions of prefixes have made useless."""
+        placement = model.placement
+        held = int(placement.profile[site])
+        left, causes = self._left(held, updates)
+        if site in placement.down or left == held:
+            return
+        prefix = causes[-1].prefix
+        self._owed[site] = _Loss(causes[-1], held, placement.goal, f"{prefix} has a new version")
+        model.operator.order(model.clock_s, model.epoch, invalidation(site, held, left, prefix))
+
+    def _left(self, held: int, updates: list[Occurrence]) -> tuple[int, list[Occurrence]]:
+        """Return the profile that updates of prefixes leave of one, and which of them lessen it."""
+        left, causes = held, list[Occurrence]()
+        for one in updates:
+            rest = int(still_valid(self.study.scenario.workload, one.prefix)[left])
+            if rest != left:
+                left, causes = rest, [*causes, one]
+        return left, causes
+
+    def usable(self, profile: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the profiles whose states sites can use: what they hold, less what waits to be given up, shape (n,).
+
+        Parameters
+        ----------
+        profile
+            What sites hold, shape (n,).
+        """
+        can = profile.copy()
+        for site, updates in self._outdated.items():
+            can[site], _ = self._left(int(profile[site]), updates)
+        return can
+
+    def note(self, now_s: float, held: NDArray[np.int64], usable: NDArray[np.int64]) -> None:
+        """Note what sites hold from now on [s since midnight] and what of it they can use, each of shape (n,)."""
+        for site in [site for site, spell in self._lacking.items() if spell.usable != usable[site]]:
+            self._lacking.pop(site).until_s = now_s
+        for site in np.flatnonzero(usable != held).tolist():
+            if site not in self._lacking:
+                self._lacking[site] = _Spell(site, int(usable[site]), now_s)
+                self._spells.append(self._lacking[site])
+        for site in [site for site in self._lacking if usable[site] == held[site]]:
+            self._lacking.pop(site).until_s = now_s
+
+    def used(
+        self, site: NDArray[np.int64], profile: NDArray[np.int64], started_s: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Return the profiles whose states requests could use, shape (m,).
+
+        Parameters
+        ----------
+        site, profile, started_s
+            Where each started, what the site held then, and when [s since midnight], shape (m,).
+        """
+        could = profile.copy()
+        for spell in self._spells:
+            mine = (site == spell.site) & (started_s > spell.since_s) & (started_s <= spell.until_s)
+            could[mine] = spell.usable
+        return could
+
+    def _part(self, model: EdgeCity, one: Occurrence, begins: bool) -> None:
+        """Let routers keep what they have last heard, each for itself, or hear again."""
+        if begins and self._heard is None:
+            self._heard = model.operator.catalogue.advert()
+            model.engine.part()
+            model.beliefs.part()
+        elif not self._active[one.kind]:
+            self._heard = None
+            model.engine.rejoin()
+            model.beliefs.rejoin()
+
+    def _leave(self, model: EdgeCity, one: Occurrence, begins: bool) -> None:
+        """Let the controller go or come back; it acts again at the start of the next epoch."""
+        model.operator.absent = self._active[one.kind] > 0
+
+    def _fail(self, model: EdgeCity, one: Occurrence, begins: bool) -> None:
+        """Let sites fail, all doors first, or come back without their caches."""
+        now, engine, placement = model.clock_s, model.engine, model.placement
+        self._outages.update(dict.fromkeys(one.sites, 1 if begins else -1))
+        changed = [site for site in one.sites if self._outages[site] == int(begins)]
+        for site in changed if begins else ():
+            self._owed[site] = _Loss(
+                one, int(placement.goal[site]), placement.goal, f"site {site} has recovered"
+            )
+            engine.close(site)
+        for site in changed:
+            if begins:
+                self._rerouted[one] += engine.fail(site)
+                placement.fail(site, now)
+            else:
+                engine.recover(site)
+                placement.recover(site, now)
+        if changed:
+            model.operator.reassess()
+
+    def _slow(self, model: EdgeCity, one: Occurrence, begins: bool) -> None:
+        """Let the backhaul of sites lose rate, or get it back; losses at a time multiply."""
+        self._losses = [*self._losses, one] if begins else [loss for loss in self._losses if loss is not one]
+        left = np.ones(len(self.study.layout))
+        for loss in self._losses:
+            left[list(loss.sites)] *= loss.rate_left
+        rate = model.scenario.control.backhaul_bytes_per_s * left[list(one.sites)]
+        model.placement.set_backhaul(rate, one.sites, now_s=model.clock_s)
+        model.engine.set_backhaul(rate, one.sites)
+
+    def _renew(self, model: EdgeCity, one: Occurrence, begins: bool) -> None:
+        """Let a prefix have a new version; a site that waits for states finishes that first."""
+        model.beliefs.forget(still_valid(model.scenario.workload, one.prefix))
+        for site in range(len(self.study.layout)):
+            self._outdated[site].append(one)
+            if site not in model.placement.in_transit:
+                self._give_up(model, site, self._outdated.pop(site))
+        model.operator.reassess()
+
+    def _nothing(self, model: EdgeCity, one: Occurrence, begins: bool) -> None:
+        """Leave the run alone: crowds and drifts are in what is asked."""
+
+    # -- afterwards ------------------------------------------------------------------------------------
+
+    def table(self, records: pa.Table, tau: float) -> pd.DataFrame:
+        """Return one row for each thing that happened, in order of its beginning.
+
+        ``coverage`` is that of a crowd's own requests, ``coverage_of_others`` that of all others made while the
+        event lasted; ``rerouted`` counts requests that failed sites lost and that were sent elsewhere,
+        ``restored_bytes`` what sites fetched again [B], ``not_restored`` those whose profile plans had given to
+        others meanwhile, up to the floor or the cap.
+
+        Parameters
+        ----------
+        records
+            Records of the run.
+        tau
+            TTFT target [s].
+        """
+        created, user, ttft = (records.column(name).to_numpy() for name in ("created_s", "user", "ttft_s"))
+        rows = [self._row(k, one, created, user, ttft <= tau) for k, one in enumerate(self.happening)]
+        return pd.DataFrame(rows, columns=list(EVENT_COLUMNS)).astype(EVENT_COLUMNS)
+
+    def _row(
+        self,
+        k: int,
+        one: Occurrence,
+        created: np.ndarray[Any, Any],
+        user: np.ndarray[Any, Any],
+        in_time: np.ndarray[Any, Any],
+    ) -> dict[str, Any]:
+        nowhere = np.full((1, 2), np.nan)
+        xy = nowhere if one.xy is None else one.xy[None]
+        lonlat = nowhere if one.xy is None else self.study.city.to_lonlat(xy)
+        people = one.crowd.people if one.crowd is not None else 0
+        first = self._crowds[k][0] if k in self._crowds else -1
+        mine = (user >= first) & (user < first + people)
+        during = (created >= one.start_s) & (created < one.end_s)
+        return {
+            "event": one.event,
+            "number": one.number,
+            "kind": one.kind,
+            "start_s": one.start_s,
+            "end_s": one.end_s,
+            "lon": lonlat[0, 0],
+            "lat": lonlat[0, 1],
+            "x_m": xy[0, 0],
+            "y_m": xy[0, 1],
+            "radius_m": one.radius_m,
+            "sites": " ".join(str(site) for site in one.sites),
+            "people": people,
+            "requests": int(mine.sum()),
+            "coverage": _mean(in_time[mine]),
+            "coverage_of_others": _mean(in_time[during & ~mine]),
+            "rerouted": self._rerouted[one],
+            "restored_bytes": self._restored_bytes[one],
+            "not_restored": self._given_up[one],
+            "detail": self._detail(one),
+        }
+
+    def _detail(self, one: Occurrence) -> str:
+        """Return what there is to say beyond the columns."""
+        event = self.study.scenario.dynamics.events[one.event]
+        given = {key: value for key, value in event.given().items() if key in _TOLD}
+        if event.types is not None:
+            given["types"] = " ".join(f"{each.name} {each.weight:g}" for each in event.types)
+        return one_line(", ".join(f"{key} = {value}" for key, value in given.items()))
+
+
+_TOLD = ("place", "rate_left", "prefix", "sd_per_hour", "announced")
+
+
+def _mean(values: np.ndarray[Any, Any]) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+_EFFECTS: dict[str, Callable[[Disturbances, EdgeCity, Occurrence, bool], None]] = {
+    "flash_crowd": Disturbances._nothing,
+    "popularity_drift": Disturbances._nothing,
+    "site_failure": Disturbances._fail,
+    "backhaul_loss": Disturbances._slow,
+    "catalogue_partition": Disturbances._part,
+    "controller_down": Disturbances._leave,
+    "prefix_update": Disturbances._renew,
+}
+"""What begins or ends with each kind of event."""

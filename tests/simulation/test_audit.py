@@ -1,0 +1,182 @@
+"""Auditing a run: an honest one passes, and whatever is changed in its tables afterwards is found out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from geoedge.cli import app
+from geoedge.errors import GeoEdgeError
+from geoedge.simulation.audit import audit_run
+from geoedge.simulation.model import EdgeCity
+
+
+@pytest.fixture(scope="module")
+def run(study):
+    """A run in which states take minutes and two sites at most receive some at a time."""
+    changes = {"control.backhaul_bytes_per_s": 3e6, "control.most_transfers": 2, "control.min_gain": 0.0}
+    return EdgeCity(study.scenario, study=study, rng=11, changes=changes).run()
+
+
+def with_placement(run, change):
+    frame = run.tables["placement"].copy()
+    change(frame)
+    return run.with_tables(placement=frame)
+
+
+def first(frame, event):
+    return frame.index[frame["event"] == event][0]
+
+
+def test_an_honest_run_passes(run):
+    found = audit_run(run)
+    assert found.violations == []
+    assert found.actions == len(run.actions) > 0
+    assert found.events == len(run.tables["placement"])
+    assert sum(found.requests.values()) == run.records.num_rows
+
+
+def test_states_do_not_arrive_before_their_bytes(run):
+    def early(frame):
+        frame.loc[first(frame, "hold"), "time_s"] -= 60.0
+
+    assert any("replaying gives" in line for line in audit_run(with_placement(run, early)).violations)
+
+
+def test_bytes_are_those_of_the_states(run):
+    def cheap(frame):
+        at = first(frame, "start")
+        site, time = frame.loc[at, "site"], frame.loc[at, "time_s"]
+        same = (
+            (frame["site"] == site)
+            & (frame["time_s"] == time)
+            & frame["event"].isin(["start", "drain", "move"])
+        )
+        frame.loc[same, "bytes_moved"] /= 2.0
+
+    assert any("its states are" in line for line in audit_run(with_placement(run, cheap)).violations)
+
+
+def test_the_budget_is_the_scenarios(run):
+    tight = run.scenario_toml.replace("migration_budget_bytes = 4000000000", "migration_budget_bytes = 1")
+    assert tight != run.scenario_toml
+    assert any(
+        "the budget is 1 B" in line for line in audit_run(replace(run, scenario_toml=tight)).violations
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("epoch", 2),
+        ("time_s", 61_201.0),
+        ("action", "demote"),
+        ("action", "restore"),
+        ("site", 5),
+        ("from_profile", 3),
+        ("to_profile", 0),
+        ("partner_site", 0),
+        ("bytes_moved", 1e9),
+        ("transfer_s", 1.0),
+        ("compute_s", 1.0),
+        ("moving_s", 0.0),
+        ("effective_s", 0.0),
+        ("predicted_gain", 0.5),
+    ],
+)
+def test_whatever_is_changed_in_an_action_is_found(run, column, value):
+    actions = run.actions.copy()
+    assert actions.loc[0, column] != value
+    actions[column] = actions[column].astype("object")
+    actions.loc[0, column] = value
+    assert audit_run(replace(run, actions=actions)).violations != []
+
+
+@pytest.mark.parametrize("rows", [slice(1, None), slice(None, -1)])
+def test_an_action_that_is_left_out_is_missed(run, rows):
+    found = audit_run(replace(run, actions=run.actions.iloc[rows]))
+    assert "the table of actions and the journal do not have the same changes" in found.violations
+
+
+@pytest.mark.parametrize("column", ["time_s", "budget_bytes", "actions", "bytes_moved", "coverage_after"])
+def test_whatever_is_changed_in_a_decision_is_found(run, column):
+    decisions = run.tables["decisions"].copy()
+    decisions.loc[0, column] += 1
+    assert audit_run(run.with_tables(decisions=decisions)).violations != []
+    left_out = run.tables["decisions"].iloc[1:]
+    assert any(
+        "not among the decisions" in x for x in audit_run(run.with_tables(decisions=left_out)).violations
+    )
+
+
+def test_no_planner_but_a_yardsticks_moves_at_once(run):
+    def at_once(frame):
+        frame.loc[first(frame, "start"), "event"] = "become"
+
+    assert any("at once" in line for line in audit_run(with_placement(run, at_once)).violations)
+
+
+def change_records(run, name, change):
+    values = run.records.column(name).to_numpy().copy()
+    change(values)
+    at = run.records.column_names.index(name)
+    return replace(run, records=run.records.set_column(at, name, pa.array(values)))
+
+
+def test_requests_are_served_by_what_their_site_holds(run):
+    def another(profile):
+        profile[100] = (profile[100] + 1) % 4
+
+    found = audit_run(change_records(run, "profile", another)).violations
+    assert len(found) == 1
+    assert found[0].startswith("1 requests were served by a profile that their site did not hold")
+
+
+def test_running_requests_fit_beside_the_states(run):
+    def endless(finished):
+        finished[np.isfinite(finished)] += 30.0
+
+    assert any(
+        "requests and" in line for line in audit_run(change_records(run, "finished_s", endless)).violations
+    )
+
+
+def test_time_goes_forward(run):
+    def backward(created):
+        created[50] += 1e4
+
+    assert any(
+        "a request is created" in x for x in audit_run(change_records(run, "created_s", backward)).violations
+    )
+
+
+def test_epochs_end_with_what_the_journal_says(run):
+    epochs = run.epochs.copy()
+    epochs.loc[0, "profile_at_end"] = (epochs.loc[0, "profile_at_end"] + 1) % 4
+    assert audit_run(replace(run, epochs=epochs)).violations == [
+        "epoch 0: site 0 ends it with another profile than the journal says"
+    ]
+
+
+def test_a_run_without_a_log_is_refused(run):
+    with pytest.raises(GeoEdgeError, match=r"placement\.parquet"):
+        audit_run(replace(run, tables={}))
+
+
+def test_the_command_line_audits_a_folder(run, tmp_path):
+    folder = run.save(tmp_path / "run")
+    told = CliRunner().invoke(app, ["check", str(folder)])
+    assert told.exit_code == 0
+    assert "the log replays, and all rules are kept" in told.output
+    forged = run.with_tables(decisions=run.tables["decisions"].assign(budget_bytes=1.0)).save(
+        tmp_path / "forged"
+    )
+    told = CliRunner().invoke(app, ["check", str(forged)])
+    assert told.exit_code != 0
+    assert "budget_bytes is 1.0" in told.output
+    told = CliRunner().invoke(app, ["check", str(folder), "--set", "seed=2"])
+    assert told.exit_code != 0

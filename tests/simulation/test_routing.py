@@ -1,0 +1,69 @@
+"""Routing and admission through the whole model: every policy runs, people stay the same, nothing is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from geoedge.policies import POLICIES
+from geoedge.simulation.model import EdgeCity
+from geoedge.simulation.routing import routing_of
+
+
+def run(study, **changes):
+    still = {"control.controller": "none", "routing.advertise": "state"}
+    return EdgeCity(study.scenario, study=study, rng=5, changes=still | changes).run()
+
+
+@pytest.fixture(scope="module")
+def plain(study):
+    return run(study)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_serves_the_same_people(study, plain, policy):
+    results = run(study, **{"routing.policy": policy})
+    for name in ("created_s", "user", "request_type", "x_m", "y_m"):
+        np.testing.assert_array_equal(results.records.column(name), plain.records.column(name), err_msg=name)
+    assert results.meta["solved_as"] == POLICIES[policy].solved_as
+    assert results.status_counts()["rejected"] == 0
+    assert results.epochs["requests"].sum() == results.records.num_rows
+
+
+def test_rejected_requests_are_misses_and_everybody_else_is_served(study, plain):
+    closed = {"admission.close_threshold": 0.9, "admission.reopen_threshold": 0.5, "admission.redirects": 0}
+    results = run(study, **closed | {"routing.policy": "nearest"})
+    table, rejected = results.records, results.status_counts()["rejected"]
+    site, ttft = (table.column(name).to_numpy() for name in ("site", "ttft_s"))
+    assert 0 < rejected < results.records.num_rows == plain.records.num_rows
+    assert (np.isinf(ttft) == (site < 0)).all()
+    assert (site < 0).sum() == rejected == results.epochs["rejected"].sum()
+    assert results.epochs["requests"].sum() == results.records.num_rows
+    assert results.epochs["missed"].sum() == (ttft > results.meta["ttft_target_s"]).sum()
+    metrics = results.metrics()
+    assert np.isfinite(metrics["mean_ttft_s"])
+    assert metrics["coverage"] == pytest.approx((results.column("ttft_s") <= 0.8).mean())
+    assert sum(results.parts().values()) == pytest.approx(metrics["mean_ttft_s"])
+    assert results.site_table()["requests"].sum() == results.requests
+    assert results.profile_share.sum() == pytest.approx(1.0)
+
+
+def test_users_keep_their_routers_and_redirection_saves_requests(study):
+    options = {"routing.routers": 4, "routing.telemetry_period_s": 5.0, "admission.close_threshold": 2.0}
+    few = run(study, **options | {"admission.redirects": 0})
+    many = run(study, **options | {"admission.redirects": 9})
+    assert many.status_counts()["rejected"] <= few.status_counts()["rejected"]
+    assert many.records.column("redirects").to_numpy().max() > 0
+
+
+def test_routers_know_how_often_each_type_is_asked(study):
+    workload = study.workload
+    prompts = routing_of(study.scenario, workload, 1)["prompts"]
+    model = EdgeCity(
+        study.scenario,
+        study=study,
+        changes={"routing.policy": "dynamo_kv", "routing.advertise": "state", "control.controller": "none"},
+    )
+    blocks = (prompts.tokens + prompts.output_tokens) @ workload.type_probability
+    numbers = POLICIES["dynamo_kv"].values(None)
+    assert model.engine.routing._blocks_each == pytest.approx(blocks / numbers[2])

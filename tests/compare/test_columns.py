@@ -50,7 +50,11 @@ def test_every_variant_differs_and_the_last_is_the_scenario_itself() -> None:
 
 def replication(coverage: list[float], moved: list[tuple[int, float, float]]) -> Replication:
     epochs = pd.DataFrame({"epoch": [0, 1], "start_s": [0.0, 900.0], "coverage": coverage})
-    actions = pd.DataFrame(moved, columns=["epoch", "bytes_moved", "predicted_gain"])
+    actions = pd.DataFrame(moved, columns=["epoch", "bytes_moved", "predicted_gain"]).assign(
+        action="replicate"
+    )
+    repair = {"epoch": 1, "bytes_moved": 5e9, "predicted_gain": np.nan, "action": "restore"}
+    actions.loc[len(actions)] = repair  # no plan's move
     return Replication(0, 0, 1, {"coverage": float(np.mean(coverage))}, epochs, actions, [])
 
 

@@ -58,11 +58,22 @@ def audit_run(results: Results) -> RunAudit:
     Raises
     ------
     GeoEdgeError
-        If the run has no log of its placement.
+        If the run has no log of its placement, or its tables name sites, profiles or events that do not exist.
     """
     if "placement" not in results.tables:
         msg = f"`run` {results.label!r} has no placement.parquet to replay; run it again with this version"
         raise GeoEdgeError(msg)
+    try:
+        return _audited(results)
+    except GeoEdgeError:
+        raise
+    except (LookupError, TypeError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        msg = f"{results.label}: its tables do not belong together ({what}); something was changed or damaged, run again"
+        raise GeoEdgeError(msg) from error
+
+
+def _audited(results: Results) -> RunAudit:
     journal = journal_of(results.tables["placement"])
     log = action_log(results.actions, journal)
     found = list(_violations(results, journal, log))

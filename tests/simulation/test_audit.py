@@ -180,3 +180,24 @@ def test_the_command_line_audits_a_folder(run, tmp_path):
     assert "budget_bytes is 1.0" in told.output
     told = CliRunner().invoke(app, ["check", str(folder), "--set", "seed=2"])
     assert told.exit_code != 0
+
+
+@pytest.mark.parametrize("toml", ["x = ", "x = 1"])
+def test_a_damaged_scenario_is_one_line(run, toml) -> None:
+    with pytest.raises(GeoEdgeError) as caught:
+        audit_run(replace(run, scenario_toml=toml))
+    assert "\n" not in str(caught.value)
+
+
+def complaints(run) -> list[str]:
+    try:
+        return audit_run(run).violations
+    except GeoEdgeError as error:
+        return [str(error)]
+
+
+@pytest.mark.parametrize(("column", "value"), [("site", 99), ("to_profile", 77), ("event", "bogus")])
+def test_a_damaged_journal_is_told_in_lines(run, column, value) -> None:
+    lines = complaints(run.with_tables(placement=run.tables["placement"].assign(**{column: value})))
+    assert lines
+    assert not any("\n" in line for line in lines)

@@ -5,7 +5,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from geoedge.city.demand import Demand
@@ -218,6 +218,7 @@ def test_a_sequence_moves_early_only_what_the_budget_cannot_move_in_time():
     assert [action.sites for action in plan.actions] == [(1,)]
 
 
+@example([0.5, 0.0, 0.0, 0.0, -1.0, 0.0, -1.0, *[0.0] * 11], 0.0)
 @given(st.lists(st.floats(-1.0, 1.0), min_size=18, max_size=18), st.sampled_from([0.0, 0.004]))
 def test_a_sequence_is_the_best_of_all_where_sites_do_not_meddle(numbers, price):
     tables = list(np.array(numbers).reshape(3, 2, 3))

@@ -168,7 +168,14 @@ class _Sequence:
         paths = [
             path for i in np.flatnonzero(self.open) if (path := self._best_path(int(i), allowed)) is not None
         ]
-        return sorted([*paths, *self._exchanges()], key=lambda path: -path.value)
+        alone = {path.sites[0]: path.value for path in paths}
+        # an exchange takes two sites at once: not where each by itself promises as much
+        exchanges = [
+            path
+            for path in self._exchanges()
+            if path.value > sum(alone.get(site, 0.0) for site in path.sites) + LEAST_GAIN
+        ]
+        return sorted([*paths, *exchanges], key=lambda path: -path.value)
 
     def _allowed(self) -> NDArray[np.bool_]:
         """Return whether one more site may go from profile s to t in each epoch, shape (H, S, S)."""

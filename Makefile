@@ -2,24 +2,31 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 RUN    := $(VENV)/.installed
+APP    := $(VENV)/.installed-app
 TEST   := $(VENV)/.installed-test
 
-.PHONY: demo test lint types imports pytest notebooks bench clean
+.PHONY: demo app test lint types imports docs pytest notebooks bench clean
 
 demo: $(RUN)
 	$(BIN)/geoedge run monaco
 
-test: lint types imports pytest notebooks
+app: $(APP)
+	$(BIN)/geoedge app monaco
+
+test: lint types imports docs pytest notebooks
 
 lint: $(TEST)
-	$(BIN)/ruff check geoedge tests
-	$(BIN)/ruff format --check geoedge tests
+	$(BIN)/ruff check geoedge tests .docs
+	$(BIN)/ruff format --check geoedge tests .docs
 
 types: $(TEST)
 	$(BIN)/mypy
 
 imports: $(TEST)
 	$(BIN)/lint-imports
+
+docs: $(TEST)
+	$(BIN)/python .docs
 
 # one thread of linear algebra a process, as there is a process a core
 pytest: $(TEST)
@@ -40,9 +47,13 @@ $(RUN): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
+$(APP): pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[app]'
+	touch $(RUN) $@
+
 $(TEST): pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
-	touch $(RUN) $@
+	touch $(RUN) $(APP) $@
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist

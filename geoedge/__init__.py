@@ -1,7 +1,21 @@
 """City-scale what-if studies of LLM inference at the wireless edge.
 
-Theory (Poisson closed forms), field (the same rule on the real map) and simulation (moving users,
-exact queues, a controller) answer the same questions, so that any two can be laid side by side.
+What share of LLM requests in a city gets its first token in time, and what would change that? Theory (Poisson
+closed forms), field (the same rule on the real map) and simulation (moving users, exact queues, a controller)
+answer the same questions, so that any two can be laid side by side.
+
+Start with `load_scenario`, `run` (all three answers), `compare`, `explain_gap`, `city_map` and `plan`. Names
+are imported when they are first used.
+
+>>> import geoedge as ge
+>>> answer = ge.solve(ge.load_scenario("paper"))
+>>> print(f"{answer.ttft_coverage(0.8):.2f} of the requests within 0.8 s")
+0.69 of the requests within 0.8 s
+
+Theory and field count in kilometres, seconds and tokens, maps in metres of one projected CRS; columns of
+tables carry their unit (``ttft_s``, ``distance_km``). Radio is a delay ξ r^α, without fading, interference or
+shared bandwidth; a site is c parallel servers, without continuous batching. The model is that of *Spatial
+Prefix Caching for Wireless Edge LLM Inference* (arXiv 2608.01126); equations are numbered as there.
 """
 
 from __future__ import annotations
@@ -12,6 +26,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from geoedge import figures
     from geoedge.city import City, load_city
     from geoedge.compare import (
         Comparison,
@@ -30,6 +45,7 @@ if TYPE_CHECKING:
     from geoedge.errors import GeoEdgeError
     from geoedge.maps import city_map
     from geoedge.planning import DeploymentPlan, PlacesPlan, plan, plan_places, prediction
+    from geoedge.report.page import ReportPage, report_page
     from geoedge.results import Results
     from geoedge.scenario import Scenario, load_scenario
     from geoedge.simulation import EdgeCity
@@ -50,6 +66,7 @@ _HOMES = {
     "GeoEdgeError": "errors",
     "Layout": "sites",
     "PlacesPlan": "planning",
+    "ReportPage": "report.page",
     "Results": "results",
     "Scenario": "scenario",
     "Study": "study",
@@ -68,6 +85,7 @@ _HOMES = {
     "plan_places": "planning",
     "prediction": "planning",
     "prepare": "study",
+    "report_page": "report.page",
     "run": "compare",
     "solve": "study",
     "solve_field": "study",
@@ -87,6 +105,7 @@ __all__ = [
     "GeoEdgeError",
     "Layout",
     "PlacesPlan",
+    "ReportPage",
     "Results",
     "Scenario",
     "Study",
@@ -97,6 +116,7 @@ __all__ = [
     "explain_gap",
     "explain_layout",
     "field_answers",
+    "figures",
     "layout_gain",
     "load_city",
     "load_scenario",
@@ -105,6 +125,7 @@ __all__ = [
     "plan_places",
     "prediction",
     "prepare",
+    "report_page",
     "run",
     "solve",
     "solve_field",
@@ -126,6 +147,8 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
+    if name == "figures":
+        return import_module("geoedge.figures")
     if name in _HOMES:
         return getattr(import_module(f"geoedge.{_HOMES[name]}"), name)
     msg = f"module 'geoedge' has no attribute {name!r}"

@@ -12,7 +12,15 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["METRICS", "Answer", "WindowedAnswer", "answer_metrics", "first_reached"]
+__all__ = [
+    "METRICS",
+    "REJECTED",
+    "Answer",
+    "WindowedAnswer",
+    "answer_metrics",
+    "first_reached",
+    "metric_words",
+]
 
 DOUBLINGS = 60
 """Doublings of a bracket before what is looked for is called infinite."""
@@ -31,6 +39,22 @@ METRICS: Mapping[str, tuple[str, str]] = {
 }
 """The questions that theory, field and simulation all answer: key, then label and unit."""
 
+REJECTED = "rejected_share"
+"""The share of requests that no site took: told of simulations, where any of those compared rejected one."""
+
+
+def metric_words(metric: str) -> tuple[str, str]:
+    """Return label and unit of a metric, of a profile's share of requests, or of the share rejected.
+
+    Parameters
+    ----------
+    metric
+        Key of a metric.
+    """
+    if metric == REJECTED:
+        return "rejected", "–"
+    return METRICS.get(metric, (metric.replace("share:", "served by "), "–"))
+
 
 class Answer(Protocol):
     """What theory, field and simulation are all asked."""
@@ -45,7 +69,13 @@ class Answer(Protocol):
         """Return the mean radio delay, wait and prefill time [s]."""
 
     def offloading_ratio(self, by: Literal["tokens", "prefill_time"] = "tokens") -> float:
-        """Return the share of prompt tokens, or of prefill time, that caches save, Eq. (45)."""
+        """Return the share of prompt tokens, or of prefill time, that caches save, Eq. (45).
+
+        Parameters
+        ----------
+        by
+            What is counted: tokens of the prompts, or their prefill time.
+        """
 
     @property
     def mean_ttft(self) -> float:
@@ -101,6 +131,15 @@ def first_reached(rising: Callable[[float], float], level: float, guess: float) 
 
     Regula falsi between a value below and one at or above, halving whenever it stalls, so that a jump is bracketed
     as well as a root, and the end returned is the one where the level is reached.
+
+    Parameters
+    ----------
+    rising
+        The function, never falling from 0 on.
+    level
+        The level to reach.
+    guess
+        Where to look first, positive.
     """
     low, high, below = 0.0, guess, -level
     above = rising(high) - level
@@ -213,7 +252,13 @@ class WindowedAnswer(Generic[A]):
         )
 
     def offloading_ratio(self, by: Literal["tokens", "prefill_time"] = "tokens") -> float:
-        """Return the share of prompt tokens, or of prefill time, that caches save, Eq. (45)."""
+        """Return the share of prompt tokens, or of prefill time, that caches save, Eq. (45).
+
+        Parameters
+        ----------
+        by
+            What is counted: tokens of the prompts, or their prefill time.
+        """
         weights = self._ratio_weights[by]
         saved = [w * a.offloading_ratio(by) for w, a in zip(weights, self.answers, strict=True) if w > 0]
         return float(sum(saved) / weights.sum())

@@ -20,6 +20,11 @@ def kernel(function: F) -> F:
 
     ``fastmath`` stays off because candidate bounds and ties rely on exact comparisons, and threads stay out
     because runs are parallel over replications.
+
+    Parameters
+    ----------
+    function
+        A function of numbers and arrays.
     """
     return _compiled(function, forceinline=False)
 
@@ -28,6 +33,11 @@ def inlined(function: F) -> F:
     """Compile a function as `kernel` does, and copy it into its callers.
 
     The event loop hands whole tables around; a call that copies their descriptors costs as much as its work.
+
+    Parameters
+    ----------
+    function
+        A function of numbers and arrays.
     """
     return _compiled(function, forceinline=True)
 

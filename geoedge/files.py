@@ -4,31 +4,73 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from geoedge.errors import OutputError
 
-__all__ = ["check_place", "keep_apart", "write_whole"]
+__all__ = ["check_place", "folder_for", "has_room", "keep_apart", "write_whole"]
 
 
-def check_place(path: Path) -> None:
+def check_place(path: Path, what: str = "") -> None:
     """Say in one line why a file cannot be written there, before minutes of work are spent.
 
     Parameters
     ----------
     path
         The file to be.
+    what
+        What it is to the user, for the error message.
 
     Raises
     ------
     OutputError
-        If it is a folder, or there is no permission.
+        If it is a folder, or nothing can be written there.
     """
-    parent = next(folder for folder in path.absolute().parents if folder.exists())
-    if path.is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
-        msg = f"{path}: cannot be written there; name a file in a folder you may write to"
+    if not has_room(path) or path.is_dir():
+        msg = f"{what} {path}: cannot be written there; name a file in a folder you may write to".lstrip()
         raise OutputError(msg)
+
+
+def has_room(path: Path) -> bool:
+    """Return whether something of this name can be made in the folder that is there.
+
+    It is tried: permission bits do not tell of names that are too long, or of file systems that take no files.
+
+    Parameters
+    ----------
+    path
+        What is to be, with folders above it that may be missing.
+    """
+    try:
+        parent = next(folder for folder in path.absolute().parents if folder.exists())
+        handle, probe = tempfile.mkstemp(prefix=f".{path.name}-", dir=parent)
+        os.close(handle)
+        os.unlink(probe)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+@contextmanager
+def folder_for(path: Path) -> Iterator[None]:
+    """Make the folders above a file or folder, and take away those that were made if what follows fails.
+
+    Parameters
+    ----------
+    path
+        What is to be written.
+    """
+    missing = [folder for folder in path.absolute().parents if not folder.exists()]
+    try:
+        path.absolute().parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for folder in missing:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def write_whole(path: Path, data: bytes, what: str = "file") -> Path:
@@ -49,15 +91,15 @@ def write_whole(path: Path, data: bytes, what: str = "file") -> Path:
         If it cannot be written there.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.chmod(partial, 0o644)
-            os.replace(partial, path)
-        finally:
-            Path(partial).unlink(missing_ok=True)
+        with folder_for(path):
+            handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                os.chmod(partial, 0o644)
+                os.replace(partial, path)
+            finally:
+                Path(partial).unlink(missing_ok=True)
     except OSError as error:
         msg = f"{what} {str(path)!r} cannot be written ({error.strerror}); name a file in a folder you may write to"
         raise OutputError(msg) from None

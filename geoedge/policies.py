@@ -29,6 +29,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 ClosedForm = Literal["load_aware", "prefix_only", "nearest"]
+"""Name of a policy that theory and field solve."""
 
 CLOSED_FORMS: tuple[ClosedForm, ...] = ("load_aware", "prefix_only", "nearest")
 """Policies that theory and field solve."""
@@ -256,6 +257,11 @@ POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _TABLE}
 def known_policy(name: str) -> Policy:
     """Return a policy by its name.
 
+    Parameters
+    ----------
+    name
+        Its name, as in a scenario.
+
     Raises
     ------
     GeoEdgeError
@@ -268,5 +274,16 @@ def known_policy(name: str) -> Policy:
 
 
 def solved_as(name: str) -> ClosedForm:
-    """Return the policy that theory, field and prices solve for a policy."""
+    """Return the policy that theory, field and prices solve for a policy.
+
+    Parameters
+    ----------
+    name
+        Name of the policy, as in a scenario.
+
+    Raises
+    ------
+    GeoEdgeError
+        If there is none of this name.
+    """
     return known_policy(name).solved_as

@@ -19,6 +19,7 @@ import numpy as np
 
 from geoedge.answers import answer_metrics
 from geoedge.errors import GeoEdgeError, OutputError
+from geoedge.files import folder_for, has_room
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +54,7 @@ RECORD_COLUMNS: Mapping[str, str] = {
     "redirects": "int16",
     "status": "int8",
 }
+"""Columns of a run's records, one row a request, and their types; instants and times in seconds."""
 
 _TABLES = ("epochs", "series", "actions")
 _RECORDS, _SITES, _META, _SCENARIO = "requests.parquet", "sites.parquet", "provenance.json", "scenario.toml"
@@ -104,7 +106,13 @@ class Results:
     # -- the measured part of the records ----------------------------------------------------------
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return one column of the records after the warm-up."""
+        """Return one column of the records after the warm-up.
+
+        Parameters
+        ----------
+        name
+            One of `RECORD_COLUMNS`.
+        """
         return self._measured(name)
 
     def _measured(self, name: str) -> NDArray[Any]:
@@ -152,7 +160,13 @@ class Results:
         return np.asarray(counts / counts.sum(), dtype=np.float64)
 
     def offloading_ratio(self, by: Literal["tokens", "prefill_time"] = "tokens") -> float:
-        """Return the share of prompt tokens, or of prefill time, that caches save, Eq. (45)."""
+        """Return the share of prompt tokens, or of prefill time, that caches save, Eq. (45).
+
+        Parameters
+        ----------
+        by
+            What is counted: tokens of the prompts, or their prefill time.
+        """
         if by == "tokens":
             full = self._uncached("prompt_tokens", "context_tokens")
             return float(self._taken("hit_tokens").sum() / full.sum())
@@ -164,6 +178,11 @@ class Results:
         if by_request in self.records.column_names:
             return np.asarray(self._taken(by_request), dtype=np.float64)
         return np.asarray(np.asarray(self.meta[by_type], dtype=np.float64)[self._taken("request_type")])
+
+    @property
+    def rejected_share(self) -> float:
+        """Share of requests that no site took."""
+        return float(np.mean(self._measured("site") < 0))
 
     @property
     def mean_serving_distance(self) -> float:
@@ -235,11 +254,23 @@ class Results:
     # -- on disk -----------------------------------------------------------------------------------
 
     def with_tables(self, **tables: pd.DataFrame) -> Self:
-        """Return the same results with further tables."""
+        """Return the same results with further tables.
+
+        Parameters
+        ----------
+        **tables
+            Tables by the name of their file in a run folder.
+        """
         return replace(self, tables=self.tables | tables)
 
     def with_meta(self, **meta: Any) -> Self:
-        """Return the same results with further facts."""
+        """Return the same results with further facts.
+
+        Parameters
+        ----------
+        **meta
+            Facts that a run folder keeps with the run, by name.
+        """
         return replace(self, meta=self.meta | meta)
 
     def save(self, folder: str | Path, pages: Mapping[str, str] | None = None) -> Path:
@@ -263,17 +294,22 @@ class Results:
         check_writable(target)
         partial = _beside(target)
         try:
-            partial.mkdir(parents=True)
-            self._write(partial)
-            for name, text in (pages or {}).items():
-                (partial / name).write_text(text, encoding="utf-8", newline="\n")
-            _swap(partial, target)
+            with folder_for(target):
+                self._write_whole(partial, target, pages or {})
         except OSError as error:
             msg = f"`output` {str(target)!r} cannot be written ({error.strerror}); name a folder you may write to"
             raise OutputError(msg) from None
+        return target
+
+    def _write_whole(self, partial: Path, target: Path, pages: Mapping[str, str]) -> None:
+        try:
+            partial.mkdir()
+            self._write(partial)
+            for name, text in pages.items():
+                (partial / name).write_text(text, encoding="utf-8", newline="\n")
+            _swap(partial, target)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-        return target
 
     def _write(self, folder: Path) -> None:
         import geopandas as gpd
@@ -317,6 +353,10 @@ class Results:
         path = Path(folder)
         try:
             meta = json.loads((path / _META).read_text(encoding="utf-8"))
+            for name in ("written", "label", "tables"):
+                if name not in meta:
+                    msg = f"{_META} does not state {name!r}"
+                    raise ValueError(msg)
             del meta["written"]
             tables = {name: pd.read_parquet(path / f"{name}.parquet") for name in meta["tables"]}
             wrong = [name for name, rows in meta.pop("tables").items() if len(tables[name]) != rows]
@@ -365,13 +405,8 @@ def check_writable(target: Path) -> None:
     OutputError
         If something other than a run folder stands there, or its parent cannot be written.
     """
-    parent = next(folder for folder in target.absolute().parents if folder.exists())
-    if (
-        not parent.is_dir()
-        or not os.access(parent, os.W_OK)
-        or (target.is_dir() and not os.access(target, os.R_OK))
-    ):
-        msg = f"`output` {str(target)!r} cannot be written (no permission there); name another folder"
+    if not has_room(target) or (target.is_dir() and not os.access(target, os.R_OK)):
+        msg = f"`output` {str(target)!r} cannot be written there; name a folder you may write to"
         raise OutputError(msg)
     strange = sorted(each.name for each in target.iterdir() if not _is_ours(each)) if target.is_dir() else []
     if strange and (target / _META).is_file():
@@ -420,6 +455,11 @@ def batch_interval(
         A mean over the TTFT [s] of a batch, for example ``lambda ttft: (ttft <= 0.8).mean()``.
     batches
         Batches of equal length in time, at least 10.
+
+    Raises
+    ------
+    GeoEdgeError
+        If there are fewer than 10 batches.
     """
     from scipy.stats import t as student
 

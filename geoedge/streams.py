@@ -23,6 +23,11 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
         The one seed of a run, a nonnegative integer.
     *names
         What the stream is for, for example ``"arrivals", epoch``.
+
+    Raises
+    ------
+    GeoEdgeError
+        If the seed is negative.
     """
     if seed < 0:
         msg = f"`seed` must be a nonnegative integer, not {seed}"

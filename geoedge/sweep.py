@@ -10,12 +10,13 @@ import pickle
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from geoedge.answers import REJECTED
 from geoedge.errors import ScenarioError
 from geoedge.streams import stream
 
@@ -54,6 +55,8 @@ class Replication:
         Epochs and sites whose offered load reached capacity.
     results
         Everything, where it was asked for.
+    rejected_share
+        Share of requests that no site took; it is among the metrics of all runs if one of them has such requests.
     """
 
     variant: int
@@ -64,6 +67,7 @@ class Replication:
     actions: pd.DataFrame
     unstable: list[dict[str, float]]
     results: Results | None = None
+    rejected_share: float = 0.0
 
 
 def replication_seed(seed: int, replication: int) -> int:
@@ -108,7 +112,7 @@ def replicate(
     keep
         Variants whose first replication keeps all its results.
     progress
-        Told after each run how many are done, and of how many.
+        Told at the start and after each run how many are done, and of how many.
 
     Returns
     -------
@@ -154,7 +158,7 @@ def sweep(
     workers
         Processes; one a core by default.
     progress
-        Told after each run how many are done, and of how many.
+        Told at the start and after each run how many are done, and of how many.
 
     Returns
     -------
@@ -169,6 +173,8 @@ def sweep(
     import pandas as pd
 
     points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    for point in points:
+        scenario.override(point)  # a wrong value is said before minutes of work are spent
     studies = list(_studies(scenario, points, city, layout))
     runs = _run_all(
         studies,
@@ -231,10 +237,13 @@ def _run_all(
     ]
     workers = min(len(tasks), cpu_count() if workers is None else workers)
     done: list[Replication] = []
+    tell = progress or (lambda *_: None)
+    tell(0, len(tasks))
     for run in _outcomes(studies, tasks, workers):
         done.append(run)
-        if progress is not None:
-            progress(len(done), len(tasks))
+        tell(len(done), len(tasks))
+    if any(run.rejected_share for run in done):
+        done = [replace(run, metrics=run.metrics | {REJECTED: run.rejected_share}) for run in done]
     return [[run for run in done if run.variant == v] for v in range(len(studies))]
 
 
@@ -299,6 +308,7 @@ def _run(study: Study, variant: int, replication: int, seed: int, keep: bool) ->
         results.actions,
         results.meta["unstable"],
         results if keep else None,
+        results.rejected_share,
     )
 
 

@@ -18,6 +18,12 @@ GB = 1e9
 
 
 def clock(time_s: float) -> str:
-    """Return a time [s since midnight] as hours and minutes of its day."""
+    """Return a time as hours and minutes of its day.
+
+    Parameters
+    ----------
+    time_s
+        The time [s since midnight].
+    """
     minutes = round(time_s / 60.0)
     return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"

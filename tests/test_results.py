@@ -183,6 +183,22 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_no_empty_folder_is_left_when_writing_fails(tmp_path: Path) -> None:
+    broken = make_results(series=pd.DataFrame({"x": [object()]}))
+    with pytest.raises(pa.ArrowInvalid):
+        broken.save(tmp_path / "new" / "deep" / "run")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_key_that_is_not_stated_is_named(tmp_path: Path) -> None:
+    folder = make_results().save(tmp_path / "run")
+    meta = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    del meta["written"]
+    (folder / "provenance.json").write_text(json.dumps(meta), encoding="utf-8")
+    with pytest.raises(OutputError, match=r"provenance.json does not state 'written'"):
+        Results.load(folder)
+
+
 @pytest.mark.parametrize(
     "missing", ["requests.parquet", "sites.parquet", "provenance.json", "epochs.parquet"]
 )

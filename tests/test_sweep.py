@@ -66,7 +66,7 @@ def test_workers_change_nothing(study, runs):
     parallel = replicate(
         study, VARIANTS, 2, workers=2, keep=[0], progress=lambda done, total: told.append((done, total))
     )
-    assert told == [(k, 6) for k in range(1, 7)]
+    assert told == [(k, 6) for k in range(7)]
     for one, other in zip(chain(*runs), chain(*parallel), strict=True):
         assert (one.variant, one.replication, one.seed) == (other.variant, other.replication, other.seed)
         assert one.metrics == other.metrics
@@ -131,3 +131,18 @@ def test_workers_that_grow_are_replaced_without_losing_a_run(tmp_path):
         [sys.executable, "-W", "error", str(script)], timeout=120, check=False, capture_output=True
     )
     assert done.returncode == 0, done.stderr.decode()
+
+
+def test_rejections_are_told_of_all_runs_if_one_has_some(study, runs):
+    assert all("rejected_share" not in run.metrics for line in runs for run in line)
+    closed = {"admission.close_threshold": 0.1, "admission.redirects": 0}
+    (still,), (closing,) = replicate(study, [{}, closed], 1, workers=1, keep=[1])
+    assert still.metrics == runs[0][0].metrics | {"rejected_share": 0.0}
+    share = closing.results.records.column("site").to_numpy()[closing.results._window] < 0
+    assert 0.0 < closing.metrics["rejected_share"] == share.mean() == closing.rejected_share
+
+
+def test_a_wrong_value_is_said_before_anything_is_prepared(study, monkeypatch):
+    monkeypatch.setattr("geoedge.study.prepare", None)
+    with pytest.raises(ScenarioError, match="did you mean 'nearest'"):
+        sweep(study.scenario, {"routing.policy": ["load_aware", "neerest"]})

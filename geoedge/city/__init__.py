@@ -1,4 +1,20 @@
-"""A city from an OpenStreetMap file or a place name: land, streets, buildings and places as arrays."""
+"""A city from an OpenStreetMap file or a place name: land, streets, buildings and places as arrays.
+
+Where is land, where do people live and work, which ways lead from one to the other? `load_city` reads a
+shipped city (`shipped_cities`), a file (.osm, .osm.pbf) or a place name into a `City`; `clip` cuts a small
+file out of a big one. `geoedge.city.demand` makes requests per place and hour of it, `geoedge.city.streets`
+ways.
+
+>>> from geoedge.city import load_city
+>>> print(load_city("monaco"))
+City(monaco: 13.07 km², 10794 buildings, 629 places, streets drive, walk, EPSG:32632)
+
+Coordinates are metres in one projected CRS, areas of tables are m², speeds km/h as on signs. Nothing is
+repaired in silence: what was dropped or imputed, such as storeys that the map lacks, is counted in
+``City.report`` and told by ``geoedge city info``. Only a place name needs a network, once; the city is then
+kept in a cache. There are no transit timetables and no turn restrictions. Maps are © OpenStreetMap
+contributors, ODbL 1.0 (`ATTRIBUTION`).
+"""
 
 from __future__ import annotations
 

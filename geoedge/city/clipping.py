@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from geoedge.city.places import is_place
 from geoedge.city.read import header_facts, not_osm
 from geoedge.errors import CityError, OutputError
-from geoedge.files import keep_apart
+from geoedge.files import check_place, folder_for, keep_apart
 
 if TYPE_CHECKING:
     from geoedge.city.read import Bbox
@@ -111,6 +111,7 @@ def clip(source: str | Path, bbox: Any, output: str | Path) -> dict[str, int]:
         msg = f"`output` is {output.name}; its name must end in .osm.pbf"
         raise OutputError(msg)
     keep_apart({"source": source}, {"output": output})
+    check_place(output, "`output`")
     stated, date = header_facts(source)
     part = _Part(box)
     try:
@@ -237,8 +238,7 @@ def _kept(tags: Any) -> dict[str, str]:
 def _write_whole(part: _Part, covered: Bbox, output: Path, date: str) -> None:
     """Write beside the output, then put it in its place."""
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=output.parent, prefix=".clip-") as folder:
+        with folder_for(output), tempfile.TemporaryDirectory(dir=output.parent, prefix=".clip-") as folder:
             draft = Path(folder) / output.name
             _write(part, covered, draft, date)
             os.replace(draft, output)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoedge.answers import METRICS, Answer, answer_metrics
+from geoedge.answers import REJECTED, Answer, answer_metrics, metric_words
 from geoedge.errors import GeoEdgeError
 from geoedge.results import Results
 
@@ -65,7 +65,13 @@ class Comparison:
 
 
 def interval(values: Sequence[float] | np.ndarray[Any, Any]) -> tuple[float, float, float]:
-    """Return mean and 95 % interval (Student's t) of independent replications; NaN bounds for a single one."""
+    """Return mean and 95 % interval (Student's t) of independent replications; NaN bounds for a single one.
+
+    Parameters
+    ----------
+    values
+        One number a replication.
+    """
     from scipy.stats import t as student
 
     data = np.asarray(values, dtype=np.float64)
@@ -111,8 +117,15 @@ def compare(
         msg = "`ttft_target_s` and `profile_names` must be given where no simulation is among the answers"
         raise GeoEdgeError(msg)
     names = list(labels) if labels is not None else [_label(group[0]) for group in groups]
+    rejecting = any(run.rejected_share for run in runs)
+
+    def metrics(answer: Any) -> dict[str, float]:
+        found = answer_metrics(answer, ttft_target_s, profile_names)
+        told = rejecting and isinstance(answer, Results)
+        return found | ({REJECTED: answer.rejected_share} if told else {})
+
     columns = {
-        name: intervals([answer_metrics(answer, ttft_target_s, profile_names) for answer in group])
+        name: intervals([metrics(answer) for answer in group])
         for name, group in zip(names, groups, strict=True)
     }
     return Comparison(long_table(columns))
@@ -136,6 +149,5 @@ def long_table(columns: Mapping[str, Mapping[str, tuple[float, float, float]]]) 
     rows = []
     for column, metrics in columns.items():
         for metric, (value, low, high) in metrics.items():
-            label, unit = METRICS.get(metric, (metric.replace("share:", "served by "), "–"))
-            rows.append((metric, label, unit, column, value, low, high))
+            rows.append((metric, *metric_words(metric), column, value, low, high))
     return pd.DataFrame(rows, columns=["metric", "label", "unit", "column", "value", "low", "high"])

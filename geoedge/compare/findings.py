@@ -78,8 +78,18 @@ class Asked:
 
 
 def findings(asked: Asked) -> list[str]:
-    """Return what the numbers say, a sentence each, in plain text."""
-    events = happenings(asked.kept.tables["events"]) if "events" in asked.kept.tables else ()
+    """Return what the numbers say, a sentence each, in plain text.
+
+    Parameters
+    ----------
+    asked
+        A run and what was asked besides it.
+    """
+    events = (
+        happenings(asked.kept.tables["events"], len(asked.kept.sites))
+        if "events" in asked.kept.tables
+        else ()
+    )
     missing = _never(asked)
     told = (*_steps(asked), *_land(asked), *_sites(asked), *_changes(asked), *_rejected(asked))
     return [*told, *events, *missing, *_warnings(asked)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from geoedge.units import GB, clock
 
 if TYPE_CHECKING:
@@ -13,7 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["happenings"]
 
 MOST_TOLD = 3
-"""Events of one kind that get a sentence each; of more, only their sums are told."""
+"""Events of one kind that get a sentence each; of more, their sums and means are told."""
+MOST_NUMBERS = 6
+"""Sites that are named by their numbers; more are counted."""
+BRIEF_S = 600.0
+"""An event shorter than this [s] is told to the second, unless it keeps to whole minutes."""
 _NAMES = {
     "flash_crowd": ("flash crowd", "flash crowds"),
     "site_failure": ("site failure", "site failures"),
@@ -25,13 +31,15 @@ _NAMES = {
 }
 
 
-def happenings(events: pd.DataFrame) -> Iterator[str]:
+def happenings(events: pd.DataFrame, sites: int | None = None) -> Iterator[str]:
     """Yield what the table of events of a run says, a sentence each, in plain text without names from maps.
 
     Parameters
     ----------
     events
         Table ``events`` of a run.
+    sites
+        Number of sites of the run, so that an event of all of them can be told as such.
     """
     if not len(events):
         return
@@ -39,44 +47,103 @@ def happenings(events: pd.DataFrame) -> Iterator[str]:
         if len(rows) > MOST_TOLD:
             yield _many(str(kind), rows)
         else:
-            yield from (_one(str(kind), row) for row in rows.itertuples())
+            yield from (_one(str(kind), row, sites) for row in rows.itertuples())
     yield (
         "Of all this theory and field know announced crowds and stated drifts alone; what else they say is of an "
         "ordinary day."
     )
 
 
-def _one(kind: str, row: Any) -> str:
-    when = f"{clock(row.start_s)} to {clock(row.end_s)}" if row.end_s > row.start_s else clock(row.start_s)
-    others = f"{row.coverage_of_others:.1%} of all other requests" if kind == "flash_crowd" else None
-    meanwhile = f"{others or f'{row.coverage_of_others:.1%} of the requests'} meanwhile were in time"
-    if kind == "flash_crowd":
-        return (
-            f"Flash crowd, {when}: {row.people:,} people within {row.radius_m:g} m of {row.lat:.4f}, {row.lon:.4f} asked "
-            f"{row.requests:,} requests, {row.coverage:.1%} of them in time; {meanwhile}."
-        )
-    if row.end_s == row.start_s:
-        return f"{_NAMES[kind][0].capitalize()}, {when} ({row.detail}): {_repairs(kind, row).removesuffix('; ')}."
-    told = f" ({row.detail})" if kind == "backhaul_loss" else ""
-    sites = f", sites {row.sites}" if kind == "site_failure" else ""
-    return f"{_NAMES[kind][0].capitalize()}, {when}{sites}{told}: {_repairs(kind, row)}{meanwhile}."
+def _one(kind: str, row: Any, sites: int | None) -> str:
+    crowd = kind == "flash_crowd"
+    told = f" ({row.detail})" if kind in ("backhaul_loss", "prefix_update") and row.detail else ""
+    opening = f"{_NAMES[kind][0].capitalize()}, {_when(row)}{_sites(str(row.sites), sites)}{told}"
+    if crowd:
+        parts = [
+            f"{_count(row.people, 'person', 'people')} within {row.radius_m:g} m of {row.lat:.4f}, {row.lon:.4f} asked "
+            f"{_asked(row.requests, row.coverage)}"
+        ]
+    else:
+        parts = _repairs(row)
+    if np.isfinite(row.coverage_of_others):
+        whose = "all other requests" if crowd else "the requests"
+        parts.append(f"{row.coverage_of_others:.1%} of {whose} meanwhile were in time")
+    return _sentence(opening, parts)
 
 
 def _many(kind: str, rows: pd.DataFrame) -> str:
-    people = f", {rows.people.sum():,} people, {rows.requests.sum():,} requests" if rows.people.any() else ""
-    total = rows[["rerouted", "restored_bytes", "not_restored"]].sum()
-    first, last = clock(rows.start_s.min()), clock(rows.start_s.max())
-    repairs = _repairs(kind, total).removesuffix("; ")
-    return (
-        f"{len(rows)} {_NAMES[kind][1]} begun from {first} to {last}{people}{': ' * bool(repairs)}{repairs}."
+    opening = (
+        f"{len(rows)} {_NAMES[kind][1]} begun from {clock(rows.start_s.min())} to {clock(rows.start_s.max())}"
     )
+    parts = []
+    if kind == "flash_crowd":
+        asked = int(rows.requests.sum())
+        coverage = (rows.requests * rows.coverage.fillna(0.0)).sum() / max(asked, 1)
+        parts = [f"{_count(rows.people.sum(), 'person', 'people')} asked {_asked(asked, coverage)}"]
+    parts += _repairs(rows[["rerouted", "restored_bytes", "not_restored"]].sum())
+    others = rows.coverage_of_others.dropna()
+    if len(others):
+        whose = "all other requests" if kind == "flash_crowd" else "the requests"
+        parts.append(
+            f"{others.mean():.1%} of {whose} meanwhile were in time, the mean over the events, and {others.min():.1%} during "
+            "the worst"
+        )
+    return _sentence(opening, parts)
 
 
-def _repairs(kind: str, row: Any) -> str:
-    """Return what was sent again and fetched again."""
-    parts = [f"{row.rerouted:,.0f} requests were sent again"] if kind == "site_failure" else []
-    if kind in ("site_failure", "prefix_update"):
-        parts.append(f"sites fetched {row.restored_bytes / GB:.2f} GB again")
+def _sentence(opening: str, parts: list[str]) -> str:
+    return f"{opening}{': ' * bool(parts)}{'; '.join(parts)}."
+
+
+def _when(row: Any) -> str:
+    """Return when an event was: a time of day, or from one to another."""
+    if row.end_s <= row.start_s:
+        return clock(row.start_s)
+    brief = row.end_s - row.start_s < BRIEF_S and (row.start_s % 60.0 or row.end_s % 60.0)
+    return " to ".join(clock(t) if not brief else _to_the_second(t) for t in (row.start_s, row.end_s))
+
+
+def _to_the_second(time_s: float) -> str:
+    seconds = round(time_s)
+    return f"{clock(seconds - seconds % 60)}:{seconds % 60:02d}"
+
+
+def _sites(numbers: str, sites: int | None) -> str:
+    """Return which sites an event is about, by number if they are few."""
+    each = numbers.split()
+    if not each:
+        return ""
+    if sites is not None and len(each) == sites:
+        return f", all {sites} sites" if sites > 1 else ", the only site"
+    if len(each) > MOST_NUMBERS:
+        return f", {len(each)} sites"
+    return f", site{'s' * (len(each) > 1)} {', '.join(each)}"
+
+
+def _asked(requests: int, coverage: float) -> str:
+    if not requests:
+        return "nothing"
+    return f"{_count(requests, 'request', 'requests')}, {coverage:.1%} of them in time"
+
+
+def _repairs(row: Any) -> list[str]:
+    """Return what was sent again and fetched again, and what was not."""
+    parts = []
+    if row.rerouted:
+        parts.append(f"{_count(row.rerouted, 'request was', 'requests were')} sent again")
+    if row.restored_bytes:
+        parts.append(f"sites fetched {_bytes(row.restored_bytes)} again")
     if row.not_restored:
-        parts.append(f"{row.not_restored:.0f} stayed empty, as plans had given what they held to others")
-    return "; ".join(parts) + "; " * bool(parts)
+        held = "it" if row.not_restored == 1 else "they"
+        parts.append(
+            f"{_count(row.not_restored, 'site', 'sites')} stayed empty, as plans had given what {held} held to others"
+        )
+    return parts
+
+
+def _bytes(count: float) -> str:
+    return f"{count / GB:.2f} GB" if count >= 0.01 * GB else f"{1000.0 * count / GB:.2g} MB"
+
+
+def _count(number: float, one: str, many: str) -> str:
+    return f"{number:,.0f} {one if number == 1 else many}"

@@ -10,7 +10,13 @@ from geoedge.answers import Answer, answer_metrics
 from geoedge.compare.columns import ENSEMBLE, FIELD, STEERED, THEORY, TWINS, intervals, long_table
 from geoedge.compare.findings import Asked, findings
 from geoedge.compare.layouts import layout_table
-from geoedge.compare.tables import cell_table, control_epochs, control_table, policy_table
+from geoedge.compare.tables import (
+    cell_table,
+    control_epochs,
+    control_table,
+    policy_table,
+    replication_table,
+)
 from geoedge.policies import POLICIES
 
 if TYPE_CHECKING:
@@ -29,7 +35,13 @@ Progress = Callable[[str, int, int], None]
 
 
 def own_column(scenario: Scenario) -> str:
-    """Return the name of the simulation that routes as the scenario says, with caches that stay."""
+    """Return the name of the simulation that routes as the scenario says, with caches that stay.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, of which the routing counts.
+    """
     routing = scenario.routing
     return f"simulation: {routing.advertise}" if POLICIES[routing.policy].reads == "wait" else "simulation"
 
@@ -86,10 +98,12 @@ def run(
     -------
     Results
         The first replication of the scenario as it is, with the tables ``answers``, ``policies``, ``ensemble``,
-        ``cells`` and, if it has a controller, ``control`` and ``control_epochs``.
+        ``cells``, ``replications`` and, if it has a controller, ``control`` and ``control_epochs``.
     """
+    from geoedge.scenario import require_scenario
     from geoedge.study import field_answers, prepare, refuse_streets, theory_answers
 
+    require_scenario(scenario, "run")
     refuse_streets(scenario, "a run")
     tell = progress or (lambda *_: None)
     tell("city, sites, demand", 0, 1)
@@ -109,6 +123,7 @@ def run(
         "policies": policies,
         "ensemble": ensemble,
         "cells": cell_table(study, theory, kept),
+        "replications": replication_table(runs),
     }
     if STEERED in runs:
         tables["control"] = control_table(runs[own], runs[STEERED])

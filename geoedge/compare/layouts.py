@@ -71,10 +71,11 @@ def layout_table(
     workers = cpu_count() if workers is None else workers
     parts = [tasks[k : k + LAYOUTS_A_TASK] for k in range(0, len(tasks), LAYOUTS_A_TASK)]
     rows: list[dict[str, Any]] = []
+    tell = progress or (lambda *_: None)
+    tell(0, len(tasks))
     for part in in_processes(_layout_rows, [(study, each) for each in parts], workers):
         rows += part
-        if progress is not None:
-            progress(len(rows), len(tasks))
+        tell(len(rows), len(tasks))
     return pd.DataFrame(rows)
 
 
@@ -107,6 +108,11 @@ def poisson_twin(study: Study, kind: str, index: int) -> Layout | None:
         numbers of sites and profiles.
     index
         Which one; it depends on the scenario's seed and this number alone.
+
+    Raises
+    ------
+    CityError
+        If the layout cannot be drawn for another reason than having no site.
     """
     from geoedge.sites.processes import poisson_layout
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,13 +20,27 @@ if TYPE_CHECKING:
     from geoedge.sweep import Replication
     from geoedge.theory import TheoryAnswer
 
-__all__ = ["cell_table", "control_epochs", "control_table", "planned", "policy_table", "staleness_curve"]
+__all__ = [
+    "cell_table",
+    "control_epochs",
+    "control_table",
+    "planned",
+    "policy_table",
+    "replication_table",
+    "staleness_curve",
+]
 
 POLICY_NAMES: tuple[PolicyName, ...] = ("load_aware", "prefix_only", "nearest")
 
 
 def policy_table(study: Study) -> pd.DataFrame:
-    """Return TTFT coverage of the routing policies in theory and on the map, one row a policy."""
+    """Return TTFT coverage of the routing policies in theory and on the map, one row a policy.
+
+    Parameters
+    ----------
+    study
+        The study.
+    """
     import pandas as pd
 
     from geoedge.study import field_answers, theory_answers
@@ -60,6 +74,30 @@ def control_table(still: Sequence[Replication], steered: Sequence[Replication]) 
         for name in still[0].metrics
     ]
     return pd.DataFrame(rows, columns=["metric", "change", "low", "high"])
+
+
+def replication_table(runs: Mapping[str, Sequence[Replication]]) -> pd.DataFrame:
+    """Return every metric of every replication, so that runs on the same people can be paired later on.
+
+    Parameters
+    ----------
+    runs
+        Replications by column of the table of answers.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns column, replication, seed, metric, value.
+    """
+    import pandas as pd
+
+    rows = [
+        (column, run.replication, run.seed, metric, value)
+        for column, line in runs.items()
+        for run in line
+        for metric, value in run.metrics.items()
+    ]
+    return pd.DataFrame(rows, columns=["column", "replication", "seed", "metric", "value"])
 
 
 def control_epochs(still: Sequence[Replication], steered: Sequence[Replication]) -> pd.DataFrame:

@@ -1,4 +1,25 @@
-"""Control: what sites advertise, what moving caches costs, and which moves are worth it."""
+"""Control: what sites advertise, what moving caches costs, and which moves are worth it.
+
+An `Operator` sets prices and moves caches at the start of every epoch; one of the `PLANNERS` chooses the
+moves within `Limits`, on one of the `FORECASTS` of demand and with what a `FieldPredictor` says a placement
+would bring. A `Placement` says which profile every site holds and what is under way; a `Catalogue` what
+routers believe of it.
+
+>>> import numpy as np
+>>> from geoedge.control import Action, Change, Placement
+>>> placement = Placement(np.array([0, 1]), backhaul_bytes_per_s=1e9)
+>>> change = Change(site=0, from_profile=0, to_profile=1, bytes_moved=2e9)
+>>> placement.start([Action("replicate", (change,))], now_s=0.0)
+>>> [done.site for done in placement.advance(1.0)], [done.site for done in placement.advance(2.0)]
+([], [0])
+>>> placement.profile.tolist()
+[1, 1]
+
+Times are s from midnight, memory and transfers in bytes; an epoch's moves share the scenario's budget of
+bytes. The controller sees what it has measured and forecast, never what will come (the ``oracle`` is a
+yardstick that does). It moves whole profiles between sites that exist; it builds none and splits no cache.
+Constraints are those of Eq. (49); `replay` and ``geoedge check`` repeat what a log says was done.
+"""
 
 from __future__ import annotations
 

@@ -151,14 +151,28 @@ class Action:
         return tuple(change.site for change in self.changes)
 
     def apply(self, profile: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the placement once every state has arrived, shape (n,)."""
+        """Return the placement once every state has arrived, shape (n,).
+
+        Parameters
+        ----------
+        profile
+            Profile of each site before, shape (n,).
+        """
         changed = profile.copy()
         for change in self.changes:
             changed[change.site] = change.to_profile
         return changed
 
     def explained(self, predicted_gain: float, reason: str) -> Action:
-        """Return the same action with its predicted gain and its reason."""
+        """Return the same action with its predicted gain and its reason.
+
+        Parameters
+        ----------
+        predicted_gain
+            Gain in TTFT coverage that is expected of it.
+        reason
+            Why, in words and numbers.
+        """
         return replace(self, predicted_gain=predicted_gain, reason=reason)
 
 

@@ -82,6 +82,12 @@ class Review:
     """Coverage had none of the epoch's actions been done."""
     with_actions: float
     """Coverage with what they had brought by the end of the epoch."""
+    lost: frozenset[int] = frozenset()
+    """Sites that had lost by then what actions had brought them; of these changes it says nothing."""
+
+    def judges(self, action: Action) -> bool:
+        """Return whether a change of an action is among those that it is about."""
+        return any(change.site not in self.lost for change in action.changes)
 
     @property
     def gain(self) -> float:

@@ -149,14 +149,30 @@ class Operator:
         self._price()
 
     def arrive(self, time_s: float) -> Sequence[Change]:
-        """Let states that have arrived take effect, set prices anew, and return the changes."""
+        """Let states that have arrived take effect, set prices anew, and return the changes.
+
+        Parameters
+        ----------
+        time_s
+            The present [s].
+        """
         changes = self.placement.advance(time_s)
         if changes:
             self._price()
         return changes
 
     def order(self, time_s: float, epoch: int, action: Action) -> Action:
-        """Begin what a site does by itself, outside of any plan; note it, and return it with its states' source."""
+        """Begin what a site does by itself, outside of any plan; note it, and return it with its states' source.
+
+        Parameters
+        ----------
+        time_s
+            The present [s].
+        epoch
+            Epoch that it belongs to.
+        action
+            What the site does.
+        """
         action = self._sourced(action)
         self.log.append(LogEntry(epoch, time_s, action, self.placement.transfer_s(action)))
         self.placement.start((action,), time_s)
@@ -170,12 +186,19 @@ class Operator:
         self._price()
 
     def look_back(self, demand: Demand | None) -> None:
-        """Review the actions of the last epoch under the demand that it turned out to have."""
+        """Review the actions of the last epoch under the demand that it turned out to have.
+
+        Parameters
+        ----------
+        demand
+            The demand of the last epoch; None where it is not known.
+        """
         self._review(None if demand is None else self._predictor_of(demand))
 
     def _review(self, predictor: Predictor | None) -> None:
         """Note what the field says of the epoch's actions; it cannot say it of waits that sites report themselves."""
-        changes, planner = self._standing_changes(), self._predictor
+        lost, planner = self._lost_sites(), self._predictor
+        changes = self._standing_changes(lost)
         if predictor is None or planner is None or not changes or self.routing.advertise != "equilibrium":
             return
         if self._epoch in self.reviews:  # the controller has been away since
@@ -183,15 +206,23 @@ class Operator:
         priced, held = self.prediction, self.placement.profile
         undone = planner.solve(_undone(priced.profile, changes), priced)
         self.reviews[self._epoch] = Review(
-            predictor.judge(_undone(held, changes), undone.wait), predictor.judge(held, priced.wait)
+            predictor.judge(_undone(held, changes), undone.wait), predictor.judge(held, priced.wait), lost
         )
 
-    def _standing_changes(self) -> list[Change]:
+    def _actions(self, *, repairs: bool) -> list[Action]:
+        """Return the epoch's actions: repairs, or what was planned."""
+        mine = (entry.action for entry in self.log if entry.epoch == self._epoch)
+        return [action for action in mine if (action.kind in REPAIRS) == repairs]
+
+    def _lost_sites(self) -> frozenset[int]:
+        """Return the sites that have lost states since the epoch began."""
+        failed = (e.site for e in self.placement.journal if e.event == "fail" and e.time_s >= self._since_s)
+        repaired = (site for action in self._actions(repairs=True) for site in action.sites)
+        return frozenset((*failed, *repaired))
+
+    def _standing_changes(self, lost: frozenset[int]) -> list[Change]:
         """Return the changes of the epoch's plan at sites that have lost nothing since."""
-        mine = [entry for entry in self.log if entry.epoch == self._epoch]
-        lost = {site for entry in mine if entry.action.kind in REPAIRS for site in entry.action.sites}
-        lost |= {e.site for e in self.placement.journal if e.event == "fail" and e.time_s >= self._since_s}
-        plans = (entry.action for entry in mine if entry.action.kind not in REPAIRS)
+        plans = self._actions(repairs=False)
         return [change for action in plans for change in action.changes if change.site not in lost]
 
     def _predicting(self, demand: Demand) -> Predictor:

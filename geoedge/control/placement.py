@@ -184,7 +184,13 @@ class Placement:
         return goal
 
     def transfer_s(self, action: Action) -> float:
-        """Return the time until the last change of an action has its states [s], at the present rates."""
+        """Return the time until the last change of an action has its states [s], at the present rates.
+
+        Parameters
+        ----------
+        action
+            An action that has not begun.
+        """
         return max(
             _end(change.compute_s, change.bytes_moved, self._rate[change.site]) for change in action.changes
         )
@@ -200,6 +206,13 @@ class Placement:
 
     def start(self, actions: Iterable[Action], now_s: float) -> None:
         """Begin actions: what needs neither bytes nor room takes effect now, everything else in time.
+
+        Parameters
+        ----------
+        actions
+            What to begin.
+        now_s
+            The present [s].
 
         Raises
         ------
@@ -245,7 +258,15 @@ class Placement:
             self.journal.append(PlacementEvent(now_s, "backhaul", site, rate_bytes_per_s=rate))
 
     def fail(self, site: int, now_s: float) -> Change | None:
-        """Let a site fail: its cache is lost, and what was on its way to it is called off and returned."""
+        """Let a site fail: its cache is lost, and what was on its way to it is called off and returned.
+
+        Parameters
+        ----------
+        site
+            Which site.
+        now_s
+            The present [s].
+        """
         move = self._moves.pop(site, None)
         self.journal.append(PlacementEvent(now_s, "fail", site, int(self.profile[site])))
         if move is not None:
@@ -257,7 +278,15 @@ class Placement:
         return None if move is None else move.change
 
     def become(self, profile: ArrayLike, now_s: float) -> None:
-        """Hold another placement at once, as no real site can; for yardsticks. Busy sites stay as they are."""
+        """Hold another placement at once, as no real site can; for yardsticks. Busy sites stay as they are.
+
+        Parameters
+        ----------
+        profile
+            Profile of each site, shape (n,).
+        now_s
+            The present [s].
+        """
         wanted = np.asarray(profile, dtype=np.int64)
         for site in np.flatnonzero(wanted != self.profile).tolist():
             if site not in self.busy:
@@ -266,7 +295,15 @@ class Placement:
                 self._hold(now_s, site, to)
 
     def recover(self, site: int, now_s: float) -> None:
-        """Let a site that failed come back, with the fallback."""
+        """Let a site that failed come back, with the fallback.
+
+        Parameters
+        ----------
+        site
+            Which site.
+        now_s
+            The present [s].
+        """
         self.journal.append(PlacementEvent(now_s, "recover", site))
         self.down -= {site}
 
@@ -277,7 +314,13 @@ class Placement:
         return min((move.due_s for move in self._moves.values()), default=np.inf)
 
     def advance(self, now_s: float) -> list[Change]:
-        """Let everything due by now happen, each at its own time; return the changes that took effect, in order."""
+        """Let everything due by now happen, each at its own time; return the changes that took effect, in order.
+
+        Parameters
+        ----------
+        now_s
+            The present [s].
+        """
         done = []
         while self.next_event_s() <= now_s:
             site = min(self._moves, key=lambda i: (self._moves[i].due_s, i))

@@ -168,12 +168,24 @@ class Geometry:
         return replace(self, point_xy=self.point_xy[places], cell_m=cell_m)
 
     def radio_delay(self, distance_km: Floats) -> Floats:
-        """Return the radio delay [s], Eq. (10), of distances [km]."""
+        """Return the radio delay ξ r^α [s], Eq. (10).
+
+        Parameters
+        ----------
+        distance_km
+            Distances r [km], any shape.
+        """
         delay: Floats = self.delay_coefficient * distance_km**self.delay_exponent
         return delay
 
     def distance(self, delay_s: Floats) -> Floats:
-        """Return the distance [km] of radio delays [s]; zero if radio costs nothing."""
+        """Return the distance [km] at which radio takes so long; zero if radio costs nothing.
+
+        Parameters
+        ----------
+        delay_s
+            Radio delays [s], any shape.
+        """
         if self.delay_coefficient == 0.0:
             return np.zeros_like(delay_s)
         distance: Floats = (delay_s / self.delay_coefficient) ** (1.0 / self.delay_exponent)

@@ -10,6 +10,7 @@ import numpy as np
 
 from geoedge.maps import layers, rundata, samples, surfaces
 from geoedge.maps.page import LIMIT_BYTES, MapLayer, MapPage, RunData
+from geoedge.maps.tiles import Tiles
 from geoedge.maps.view import RunView
 from geoedge.maps.wire import encode_polygons
 from geoedge.maps.words import plain_text
@@ -55,7 +56,14 @@ DETAILS = (
 """From fine to coarse; a page takes the first that fits its limit."""
 
 
-def city_map(results: Results, city: City | None = None, *, limit_bytes: int = LIMIT_BYTES) -> MapPage:
+def city_map(
+    results: Results,
+    city: City | None = None,
+    *,
+    limit_bytes: int = LIMIT_BYTES,
+    tiles: str | None = None,
+    tiles_credit: str | None = None,
+) -> MapPage:
     """Draw a run as an interactive page that opens without network.
 
     Parameters
@@ -67,13 +75,22 @@ def city_map(results: Results, city: City | None = None, *, limit_bytes: int = L
     limit_bytes
         What the page may weigh [B]; streets and cells become as coarse as that takes, and the page says so.
         A page that is over the limit even at its coarsest cannot be saved.
+    tiles
+        Address of map tiles that the page loads while it is open, such as
+        ``https://tile.openstreetmap.org/{z}/{x}/{y}.png``; by default the page loads nothing. Without network the
+        page does without them. A provider may want to know which page asks; one that is opened from a file cannot say.
+    tiles_credit
+        Words that their provider asks for; may be left out for ``tile.openstreetmap.org``.
 
     Raises
     ------
     CityError
         If the run has no city, or the given one does not fit it.
+    OutputError
+        If `tiles` is not such an address, or nobody is credited.
     """
-    composer = _Composer(RunView.of(results, city))
+    ground = None if tiles is None else Tiles.of(tiles, tiles_credit)
+    composer = _Composer(RunView.of(results, city), ground)
     for detail in DETAILS:
         page = composer.page(detail, limit_bytes)
         if page.size_bytes <= limit_bytes:
@@ -84,9 +101,9 @@ def city_map(results: Results, city: City | None = None, *, limit_bytes: int = L
 class _Composer:
     """What all details of one page share."""
 
-    def __init__(self, view: RunView) -> None:
-        self.view = view
-        self.cells = view.cells
+    def __init__(self, view: RunView, tiles: Tiles | None) -> None:
+        self.view, self.tiles = view, tiles
+        self.cells = None if view.cells is None else samples.with_people(view.cells, view.results)
         self.epochs = view.epochs.sort_values(["epoch", "site"], kind="stable")
         self.events = view.results.tables.get("events")
         self.fixed = self._fixed()
@@ -101,9 +118,11 @@ class _Composer:
             epochs=view.epoch_names,
             types=list(meta["type_names"]),
             first_epoch=view.first_epoch,
-            attribution=view.credit(),
+            attribution=self._credit(),
             limit_bytes=limit_bytes,
         )
+        if self.tiles:
+            page.load_from(self.tiles.source)
         data = self._data(detail)
         page.add_child(RunData(data))
         for layer in self._layers(detail, data):
@@ -144,7 +163,12 @@ class _Composer:
             "actions": rundata.moves(results.actions),
             "events": rundata.event_rows(self.events, names, view.spans[-1][1]),
             "waits": samples.waits(results),
+            "mix": samples.mix(results),
         }
+
+    def _credit(self) -> list[tuple[str, str]]:
+        own = self.view.credit()
+        return [*own, ("; tiles: ", ""), *self.tiles.credit] if self.tiles else own
 
     def _data(self, detail: Detail) -> dict[str, Any]:
         view = self.view
@@ -165,7 +189,7 @@ class _Composer:
         view = self.view
         target = view.scenario.target
         yield surfaces.region_layer(view.profiles)
-        yield surfaces.ttft_layer(target.ttft_target_s)
+        yield surfaces.ttft_layer(target.ttft_target_s, mixed=data["mix"] is not None)
         if self.cells is not None:
             yield from surfaces.cell_layers(self.cells, target.reliability)
         yield layers.site_layer(view.results.sites, view.profiles, target.reliability)
@@ -178,8 +202,11 @@ class _Composer:
             yield surfaces.hot_place_layer(target.reliability)
         if data["people"]:
             yield layers.people_layer()
+        yield layers.place_layer(view.city)
         yield layers.street_layer(view.city, detail.streets_m)
         yield layers.land_layer(view.land(detail.land_m), view.city.to_lonlat)
+        if self.tiles:
+            yield self.tiles.layer
 
     # -- words -----------------------------------------------------------------------------------------
 
@@ -195,6 +222,8 @@ class _Composer:
             "Regions and times to the first token are worked out here, from the caches, the waits that sites advertised "
             "and the routing rule of this run; a time is a mean, with the mean wait of the site."
         )
+        if data["mix"]:
+            yield "All types: weighted by what was asked in the whole city in this epoch, the same mix everywhere."
         yield from self._cell_notes(data)
         if data["people"]:
             shown = len(data["people"]["activity"][0])
@@ -216,6 +245,11 @@ class _Composer:
             yield "This run has no table of cells: demand, coverage and the prediction's error are not drawn."
             return
         own, drawn = float(self.cells["cell_m"].iloc[0]), float(data["cells"]["cell_m"])
+        if surfaces.PEOPLE in self.cells:
+            yield (
+                f"People are counted where they asked last, and spread over about {samples.SMOOTH_M:g} m around it; who "
+                "did not ask in an epoch is not counted."
+            )
         merged = f", kept here on cells of {drawn:g} m to keep the page small" if drawn > own else ""
         yield (
             f"Demand and coverage are known on cells of {own:g} m{merged}, and read between the centres of the cells. "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -13,17 +14,27 @@ from geoedge.errors import OutputError
 
 __all__ = ["policy", "shared_head"]
 
-SCRIPTS = ("codec.js", "surfaces.js", "marks.js", "time.js", "charts.js", "page.js")
+SCRIPTS = ("codec.js", "surfaces.js", "names.js", "marks.js", "time.js", "charts.js", "ground.js", "page.js")
 """The page's own scripts, each using those before it."""
 
 
-def policy(page: str) -> str:
-    """Return the content security policy that lets exactly the scripts of this page run, and load nothing."""
+def policy(page: str, sources: Sequence[str] = ()) -> str:
+    """Return the content security policy that lets exactly the scripts of this page run, and load nothing.
+
+    Parameters
+    ----------
+    page
+        The page.
+    sources
+        Hosts from which it may load pictures all the same.
+    """
     scripts = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{value}'" for value in hashes)
+    pictures = " ".join(["data:", *sources])
     rules = (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src {pictures}; "
+        "base-uri 'none'"
     )
     return f'<meta http-equiv="Content-Security-Policy" content="{rules}; form-action \'none\'">'
 

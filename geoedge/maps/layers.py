@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from geoedge.maps.outlines import STREET_CLASSES, street_lines
 from geoedge.maps.page import MapLayer
 from geoedge.maps.scales import CategoryScale, coverage_scale, utilisation_scale, wait_scale
-from geoedge.maps.wire import ToLonLat, encode_lines, encode_polygons
+from geoedge.maps.wire import ToLonLat, encode_lines, encode_point, encode_polygons
+from geoedge.maps.words import plain_text
 from geoedge.workload import ACTIVITIES
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ __all__ = [
     "hot_site_layer",
     "land_layer",
     "people_layer",
+    "place_layer",
     "site_layer",
     "site_load",
     "street_layer",
@@ -41,17 +43,33 @@ __all__ = [
 
 HOT_SITES = 10
 """How many sites the ranking of hot sites names."""
+LANDMARKS = (
+    "amenity=townhall",
+    "amenity=casino",
+    "amenity=hospital",
+    "amenity=university",
+    "amenity=ferry_terminal",
+    "amenity=bus_station",
+    "amenity=theatre",
+    "amenity=courthouse",
+    "amenity=marketplace",
+    "amenity=library",
+    "amenity=cinema",
+)
+"""Kinds of places whose names stand on the map at every zoom, the first ones first."""
+NAMED_PLACES = 500
+"""How many names a page brings along."""
 PEOPLE_COLOURS = ("#0072b2", "#d55e00", "#b0508a", "#4d5966")
 """At home, at work, at leisure, on the street."""
 STREET_STYLES: tuple[Mapping[str, Any], ...] = (
-    {"color": "#9aa5b1", "weight": 0.7, "opacity": 0.75},
-    {"color": "#8793a1", "weight": 1.3, "opacity": 0.85},
-    {"color": "#5d6977", "weight": 2.2, "opacity": 0.9},
+    {"color": "#9aa5b1", "weight": 0.6, "opacity": 0.6},
+    {"color": "#8793a1", "weight": 1.0, "opacity": 0.75},
+    {"color": "#66727f", "weight": 1.8, "opacity": 0.85},
 )
 DARK_STREETS: tuple[Mapping[str, Any], ...] = (
-    {"color": "#4a5562", "weight": 0.7, "opacity": 0.8},
-    {"color": "#5d6977", "weight": 1.3, "opacity": 0.85},
-    {"color": "#8793a1", "weight": 2.2, "opacity": 0.9},
+    {"color": "#4a5562", "weight": 0.6, "opacity": 0.7},
+    {"color": "#5d6977", "weight": 1.0, "opacity": 0.8},
+    {"color": "#8793a1", "weight": 1.8, "opacity": 0.85},
 )
 
 
@@ -91,6 +109,7 @@ def street_layer(city: City, tolerance_m: float) -> MapLayer:
         dark_styles=DARK_STREETS,
         legends=[legend.legend(form="lines")],
         show=True,
+        more={"base": True},
     )
 
 
@@ -113,6 +132,39 @@ def land_layer(boundary: Any, to_lonlat: ToLonLat) -> MapLayer:
         styles=[{"fillColor": "#ffffff"}],
         dark_styles=[{"fillColor": "#1c232c"}],
         show=True,
+        more={"base": True},
+    )
+
+
+def place_layer(city: City) -> MapLayer:
+    """Return the places of a city that have names, for orientation; the page writes as many as there is room for.
+
+    Parameters
+    ----------
+    city
+        The city.
+    """
+    rank = {kind: i for i, kind in enumerate(LANDMARKS)}
+    places = [
+        (rank.get(str(kind), len(LANDMARKS)), plain_text(name, 40), str(kind), i)
+        for i, (name, kind) in enumerate(zip(city.places.name, city.places.kind, strict=True))
+    ]
+    named = sorted(place for place in places if place[1])[:NAMED_PLACES]
+    lonlat = city.to_lonlat(city.places.xy[[place[3] for place in named]].reshape(-1, 2))
+    words = [plain_text(kind.partition("=")[2].replace("_", " "), 40) for _, _, kind, _ in named]
+    return MapLayer(
+        "places",
+        "Names",
+        pane="places",
+        kind="places",
+        show=True,
+        more={
+            "base": True,
+            "name": [name for _, name, _, _ in named],
+            "sort": words,
+            "at": [encode_point(place) for place in lonlat],
+            "landmarks": sum(place[0] < len(LANDMARKS) for place in named),
+        },
     )
 
 
@@ -133,21 +185,36 @@ def site_layer(sites: pd.DataFrame, profiles: CategoryScale, reliability: float)
     """
     radius = 7.0 if len(sites) <= 150 else 5.0 if len(sites) <= 600 else 3.5
     scales = {"load": utilisation_scale(), "wait": wait_scale(), "in_time": coverage_scale(reliability)}
-    labels = {"load": "load", "wait": "mean wait", "in_time": "requests in time"}
+    labels = {
+        "load": ("How busy is each site?", "load"),
+        "wait": ("How long is the wait at each site?", "mean wait"),
+        "in_time": ("Which sites answer in time?", "requests in time"),
+    }
     colourings: list[dict[str, Any]] = [
-        {"key": key, "label": labels[key], "legend": scale.legend(), **scale.described()}
+        {
+            "key": key,
+            "question": labels[key][0],
+            "label": labels[key][1],
+            "legend": scale.legend(),
+            **scale.described(),
+        }
         for key, scale in scales.items()
     ]
     shapes = profiles.legend(form="shapes")
     colourings.append(
-        {"key": "profile", "label": "what is cached", "colours": list(profiles.colours), "legend": shapes}
+        {
+            "key": "profile",
+            "question": "What is cached where?",
+            "label": "what is cached",
+            "colours": list(profiles.colours),
+            "legend": shapes | {"filled": True},
+        }
     )
     return MapLayer(
         "sites",
         "Sites",
         pane="sites",
         kind="sites",
-        question="How hot is each site, and what does it keep?",
         style={"color": "#10151b", "weight": 1.4, "fillOpacity": 1, "radius": radius},
         legends=[shapes],
         show=True,
@@ -201,34 +268,39 @@ class Region:
 def hot_site_layer() -> MapLayer:
     """Return the sites with the largest shares of all missed requests of each epoch, ranked."""
     more = {"ranking": "Hottest sites, share of all misses", "count": HOT_SITES}
-    return MapLayer("hot_sites", "Hottest sites", pane="ranks", kind="ranks", show=True, more=more)
+    return MapLayer(
+        "hot_sites", "Where are most requests late?", pane="ranks", kind="ranks", show=True, more=more
+    )
 
 
 def action_layer() -> MapLayer:
     """Return what the controller did in each epoch."""
     return MapLayer(
         "actions",
-        "Moves",
+        "What moved?",
         pane="actions",
         kind="actions",
-        question="What moved: rings mark sites whose cache changes, arrows an exchange, in the colour of what comes.",
+        explanation="A ring: the cache changes. Arrows: two sites exchange. The colour is that of what comes.",
         show=True,
     )
 
 
 def event_layer() -> MapLayer:
     """Return what happened besides an ordinary day: crowds, failures, losses."""
-    return MapLayer("events", "Events", pane="actions", kind="events", show=True)
+    return MapLayer("events", "What happened?", pane="actions", kind="events", show=True)
 
 
 def people_layer() -> MapLayer:
     """Return where some people are, by what they do, and where they came from in the epoch before."""
     legend = CategoryScale(
-        "People, a sample", tuple(a.capitalize() for a in ACTIVITIES), PEOPLE_COLOURS, ("circle",) * 4
+        "People on their way, a sample",
+        tuple(a.capitalize() for a in ACTIVITIES),
+        PEOPLE_COLOURS,
+        ("circle",) * 4,
     )
     return MapLayer(
         "people",
-        "People",
+        "Where do people go?",
         pane="people",
         kind="people",
         legends=[legend.legend(form="shapes") | {"filled": True}],

@@ -35,13 +35,16 @@ ODBL_CREDIT = (
 """The credit that data from OpenStreetMap asks for: words and the addresses they link to."""
 
 PANES = (
+    ("tiles", 200, "none", False),
     ("land", 300, "canvas", False),
     ("surface", 320, "canvas", True),
     ("outline", 340, "canvas", False),
     ("streets", 360, "canvas", False),
     ("people", 380, "canvas", False),
+    ("places", 400, "svg", True),
     ("actions", 410, "svg", True),
     ("sites", 420, "svg", True),
+    ("names", 430, "none", False),
     ("ranks", 440, "none", True),
 )
 """Panes from below to above: name, height, renderer, and whether the pointer finds what is in them."""
@@ -65,7 +68,7 @@ class MapLayer(MacroElement):
     theme
         Short name of the layer.
     label
-        What the switch is called.
+        What the switch is called: the question that the layer answers.
     features
         ``[form, geometry, style, tip, more]`` each, the same at all times: form is polygon, line or point; geometry
         as `wire` encodes it; style an index into `styles`; tip a title and one text a field, or None; more further
@@ -76,8 +79,8 @@ class MapLayer(MacroElement):
         Name of one of `PANES`.
     kind
         ``"features"``, or how the page draws the layer from the run's own numbers.
-    question
-        The question that this theme answers.
+    explanation
+        What the panel adds to the label while the layer is shown.
     fields
         What the texts of a tip are.
     style, styles, dark_styles
@@ -101,7 +104,7 @@ class MapLayer(MacroElement):
         role: str = "overlay",
         pane: str = "surface",
         kind: str = "features",
-        question: str = "",
+        explanation: str = "",
         fields: Sequence[str] = (),
         style: Mapping[str, Any] | None = None,
         styles: Sequence[Mapping[str, Any]] = ({},),
@@ -120,7 +123,7 @@ class MapLayer(MacroElement):
             "role": role,
             "pane": pane,
             "kind": kind,
-            "question": question,
+            "explanation": explanation,
             "fields": list(fields),
             "style": dict(style or {}),
             "styles": [dict(item) for item in styles],
@@ -167,12 +170,13 @@ class PageFigure(Figure):
         '<header class="page-head"><div class="page-title"><h1><bdi>{{ this.title|e }}</bdi></h1>'
         '<button type="button" id="scheme" aria-label="Dark or light colours"></button></div>'
         "{% for line in this.lines %}<p><bdi>{{ line|e }}</bdi></p>{% endfor %}"
-        "<noscript>This map needs JavaScript; it loads nothing from outside.</noscript></header>\n"
+        "<noscript>This map needs JavaScript{% if not this.sources %}; it loads nothing from outside"
+        "{% endif %}.</noscript></header>\n"
         "<main>{{ this.html.render(**kwargs) }}\n"
         '<section id="card" class="card" aria-labelledby="card-title" hidden></section></main>\n'
         '<section id="time" class="page-time" aria-label="Time"></section>\n'
         '<aside class="page-side" aria-label="Layers and legends" tabindex="0"><div id="controls"></div>'
-        '<div id="legends"></div><div id="ranking"></div>'
+        '<div id="ranking"></div>'
         '{% if this.notes %}<h2>Notes</h2><ul class="notes">'
         "{% for note in this.notes %}<li>{{ note|e }}</li>{% endfor %}</ul>{% endif %}</aside>\n"
         "<script>\n{{ this.script.render(**kwargs) }}\n{{ this.map.start_call() }}\n</script>\n</body>\n</html>\n"
@@ -183,6 +187,7 @@ class PageFigure(Figure):
         self.map = content
         self.add_child(content)
         self.lines, self.limit_bytes = list(lines), limit_bytes
+        self.sources: list[str] = []
         self.notes: list[str] = []
         self.header.add_child(_Text(shared_head()), name="page_head")
 
@@ -209,7 +214,7 @@ class PageFigure(Figure):
         _number(self)
         page = super().render(**kwargs)
         self._refuse_outside()
-        return page.replace("<head>\n", f"<head>\n{policy(page)}\n", 1)
+        return page.replace("<head>\n", f"<head>\n{policy(page, self.sources)}\n", 1)
 
     def _refuse_outside(self) -> None:
         links = [
@@ -274,10 +279,26 @@ class MapPage(folium.Map):
         )
 
     def note(self, text: str) -> None:
-        """Add a note for the reader, such as what was simplified or left out."""
+        """Add a note for the reader, such as what was simplified or left out.
+
+        Parameters
+        ----------
+        text
+            The note, plain text; cut after 400 characters.
+        """
         line = plain_text(text, 400)
         if line not in self.page.notes:
             self.page.notes.append(line)
+
+    def load_from(self, source: str) -> None:
+        """Let the page load pictures from a host; without this it loads nothing.
+
+        Parameters
+        ----------
+        source
+            The host as a content security policy names it, such as ``https://tile.openstreetmap.org``.
+        """
+        self.page.sources.append(source)
 
     def leaflet_options(self) -> str:
         """Return the options of the Leaflet map."""
@@ -325,6 +346,8 @@ class MapPage(folium.Map):
             Path of the file, or a binary file that is open for writing.
         close_file
             Close the open file after writing.
+        **kwargs
+            What folium hands on when it renders.
 
         Raises
         ------

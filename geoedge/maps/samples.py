@@ -1,4 +1,4 @@
-"""What a page keeps of the records: how long requests waited at each site, and where a few people were."""
+"""What a page keeps of the records: what was asked, how long requests waited at each site, and where people were."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from geoedge.maps.levels import LevelScale, encode_digits
 from geoedge.maps.rundata import by_site, measured_from
 from geoedge.theory import wait_cdf
+from geoedge.units import M2_PER_KM2
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geoedge.city import City
     from geoedge.results import Results
 
-__all__ = ["people", "waits"]
+__all__ = ["SMOOTH_M", "mix", "people", "waits", "with_people"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,6 +29,8 @@ TAIL = 0.99
 """Share of a site's waits that its chart shows in full."""
 SHORTEST_S = 0.05
 """What a chart of waits spans at least [s]."""
+SMOOTH_M = 100.0
+"""Standard deviation by which people are spread around where they are [m]."""
 NO_WAIT_S = 1e-9
 """Waits up to this are none: a service that starts on arrival may differ from it in the last digits [s]."""
 
@@ -43,7 +48,7 @@ def waits(results: Results) -> dict[str, Any] | None:
     """
     if results.records.num_rows == 0:
         return None
-    served = _Served.of(results)
+    served = Served.of(results)
     times = served.tops()[:, None] * (np.arange(TIMES) / (TIMES - 1)) ** 2
     scale = LevelScale.shares()
     measured, formula = served.measured(), served.erlang(times)
@@ -57,7 +62,7 @@ def waits(results: Results) -> dict[str, Any] | None:
     }
 
 
-class _Served:
+class Served:
     """Requests that were served after the warm-up, by epoch and site."""
 
     def __init__(
@@ -75,7 +80,7 @@ class _Served:
         self._tops: Floats | None = None
 
     @classmethod
-    def of(cls, results: Results) -> _Served:
+    def of(cls, results: Results) -> Served:
         """Return those of a run."""
         names = ("site", "epoch", "created_s", "wait_s", "started_s", "finished_s")
         site, epoch, created, wait, started, finished = (
@@ -171,3 +176,71 @@ def people(results: Results, city: City, number: int) -> dict[str, Any] | None:
         "scale_x": x.described(),
         "scale_y": y.described(),
     }
+
+
+def mix(results: Results) -> list[list[float]] | None:
+    """Return the share of every request type in the requests of every epoch; None without records.
+
+    Parameters
+    ----------
+    results
+        The run.
+    """
+    if results.records.num_rows == 0:
+        return None
+    epoch, kind = (results.records.column(name).to_numpy() for name in ("epoch", "request_type"))
+    shape = (int(results.epochs["epoch"].max()) + 1, len(results.meta["type_names"]))
+    key = epoch.astype(np.int64) * shape[1] + kind
+    count = np.bincount(key, minlength=shape[0] * shape[1]).reshape(shape)
+    total = count.sum(axis=1, keepdims=True)
+    shares = np.where(total > 0, count / np.maximum(total, 1), count.sum(axis=0) / count.sum())
+    return [[round(float(share), 5) for share in row] for row in shares]
+
+
+def with_people(cells: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Return cells with the density of those who asked in each epoch, where each of them last did; as they are without records.
+
+    Everybody is spread around that place by a normal law, over the cells alone, so that nobody is lost at the edge of
+    the land.
+
+    Parameters
+    ----------
+    cells
+        One row an epoch and cell: epoch, x_m, y_m, cell_m.
+    results
+        The run.
+    """
+    if results.records.num_rows == 0:
+        return cells
+    from scipy.ndimage import gaussian_filter
+
+    size = float(cells["cell_m"].iloc[0])
+    corner = cells[["x_m", "y_m"]].to_numpy(dtype=np.float64).min(axis=0) - size / 2
+    epoch = cells["epoch"].to_numpy(dtype=np.int64)
+    row, column = _lattice(cells, corner, size)
+    land = np.zeros((row.max() + 1, column.max() + 1))
+    land[row, column] = 1.0
+    count = np.zeros((int(epoch.max()) + 1, *land.shape))
+    last = _last_seen(results)
+    at = _lattice(last, corner, size)
+    inside = np.all([(a >= 0) & (a < most) for a, most in zip(at, land.shape, strict=True)], axis=0)
+    np.add.at(count, (last["epoch"].to_numpy(dtype=np.int64)[inside], at[0][inside], at[1][inside]), 1.0)
+    spread = SMOOTH_M / size
+    kept = gaussian_filter(land, spread, mode="constant")
+    shared = np.divide(count * land, kept, where=land > 0, out=np.zeros_like(count))
+    density: Floats = gaussian_filter(shared, (0.0, spread, spread), mode="constant") * M2_PER_KM2 / size**2
+    return cells.assign(people_per_km2=density[epoch, row, column])
+
+
+def _lattice(table: pd.DataFrame, corner: Floats, size: float) -> tuple[Ints, Ints]:
+    """Return row and column of each place on a lattice of square cells."""
+    places = table[["x_m", "y_m"]].to_numpy(dtype=np.float64)
+    column, row = np.floor((places - corner) / size).astype(np.int64).T
+    return row, column
+
+
+def _last_seen(results: Results) -> pd.DataFrame:
+    """Return where each person was at the last request of each epoch."""
+    table = results.records.select(["user", "epoch", "created_s", "x_m", "y_m"]).to_pandas()
+    rows: pd.DataFrame = table[table["user"] >= 0].sort_values("created_s", kind="stable")
+    return rows.drop_duplicates(["epoch", "user"], keep="last")

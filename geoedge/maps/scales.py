@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from geoedge.style import PROFILE_COLOURS
+
 __all__ = [
     "DEMAND_RAMP",
     "DIFFERENCE_RAMP",
@@ -23,6 +25,7 @@ __all__ = [
     "coverage_scale",
     "demand_scale",
     "difference_scale",
+    "people_scale",
     "profile_scale",
     "ramp",
     "ttft_scale",
@@ -42,18 +45,6 @@ DARK_DIFFERENCE_RAMP = ("#ffb15c", "#a85a14", "#3a4048", "#2f6fae", "#8cc8ff")
 TTFT_RAMP = ("#f2f7e4", "#a8d5b0", "#4aa3a6", "#2b5f94", "#3a2469")
 DARK_TTFT_RAMP = ("#152a33", "#1f5560", "#3f9a94", "#a5d59a", "#fdf6b5")
 OVER_CAPACITY = "#000000"
-PROFILE_COLOURS = (
-    "#0072b2",
-    "#e69f00",
-    "#009e73",
-    "#cc79a7",
-    "#56b4e9",
-    "#d55e00",
-    "#7f7f7f",
-    "#f0e442",
-)
-"""The eight colours of Okabe and Ito for colour-blind readers, black replaced by grey."""
-
 SHAPES = ("circle", "square", "triangle", "diamond", "pentagon", "cross", "wedge", "hexagon")
 
 _TO_LMS = np.array(
@@ -258,13 +249,28 @@ def demand_scale(values: Floats) -> BinnedScale:
     values
         Request densities [1/(s km²)] of every cell and epoch that the scale will colour.
     """
+    return _density_scale("Request density", "requests/(s km²)", values)
+
+
+def people_scale(values: Floats) -> BinnedScale:
+    """Return a scale of people in steps of 1, 2 and 5 that spans the given values of all epochs.
+
+    Parameters
+    ----------
+    values
+        People per km² of every cell and epoch that the scale will colour.
+    """
+    return _density_scale("People who asked", "people/km²", values)
+
+
+def _density_scale(title: str, unit: str, values: Floats) -> BinnedScale:
     known = values[np.isfinite(values) & (values > 0)]
     top = float(np.quantile(known, 0.98)) if known.size else 1.0
     power = int(np.floor(np.log10(top)))
     steps = np.array([step * 10.0**p for p in range(power - 3, power + 1) for step in (1, 2, 5)])
     edges = tuple(float(f"{edge:.1g}") for edge in steps[steps <= top][-7:])
     colours, dark = (ramp(anchors, len(edges) + 1) for anchors in (DEMAND_RAMP, DARK_DEMAND_RAMP))
-    return BinnedScale("Request density", "requests/(s km²)", edges, colours, dark=dark)
+    return BinnedScale(title, unit, edges, colours, dark=dark)
 
 
 def wait_scale() -> BinnedScale:

@@ -139,7 +139,7 @@ def _site_layer(
             {"fillColor": colour, "shape": shape}
             for colour, shape in zip(scale.colours, scale.shapes, strict=True)
         ],
-        legends=[scale.legend(form="shapes")],
+        legends=[scale.legend(form="shapes") | {"filled": True}],
         show=True,
     )
 

@@ -19,29 +19,21 @@ from geoedge.maps.scales import BinnedScale, CategoryScale, utilisation_scale
 from geoedge.maps.surfaces import REGION_OPACITY
 from geoedge.maps.view import RunView
 from geoedge.maps.words import percent, plain_text
+from geoedge.style import MARKERS
 from geoedge.units import KM
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     from geoedge.city import City
     from geoedge.results import Results
 
-__all__ = ["picture"]
+__all__ = ["HOT", "SEA", "draw_land", "draw_scale_bar", "draw_sites", "draw_streets", "picture"]
 
 SEA, LAND, INK, QUIET, HOT = "#dfe7ee", "#ffffff", "#1d2733", "#4a5766", "#b3123f"
-MARKERS = {
-    "circle": "o",
-    "square": "s",
-    "triangle": "^",
-    "diamond": "D",
-    "pentagon": "p",
-    "cross": "P",
-    "wedge": "v",
-    "hexagon": "h",
-}
 STREETS = (("#9aa5b1", 0.35), ("#8793a1", 0.6), ("#5d6977", 1.1))
 HOTTEST = 5
 
@@ -130,15 +122,29 @@ def _draw(view: RunView, epoch: int, request_type: int) -> Figure:
     rows = layers.by_epoch(view.epochs)
     state = dict(rows)[epoch].merge(view.results.sites[["site", "name", "x_m", "y_m"]], on="site")
     scale = utilisation_scale()
-    _areas(axes, land, facecolor=LAND, edgecolor="#7b8794", linewidth=0.8, zorder=1)
+    draw_land(axes, land)
     _regions(axes, view, land, epoch, request_type)
-    _streets(axes, view)
-    _sites(axes, state, scale, view.profiles)
+    draw_streets(axes, view.city)
+    size = 58 if len(state) <= 150 else 26
+    draw_sites(axes, state, layers.site_load(state), view.profiles, size)
     _hottest(axes, state)
-    _scale_bar(axes)
+    draw_scale_bar(axes)
     _words(figure, view, epoch, request_type, height)
     _legends(figure, [_profile_block(view.profiles), _load_block(scale), _hot_block(state)], height)
     return figure
+
+
+def draw_land(axes: Axes, land: Any) -> None:
+    """Draw the land.
+
+    Parameters
+    ----------
+    axes
+        Axes in metres of the city.
+    land
+        Shapely (multi)polygon [m].
+    """
+    _areas(axes, land, facecolor=LAND, edgecolor="#7b8794", linewidth=0.8, zorder=1)
 
 
 def _areas(axes: Axes, area: Any, **style: Any) -> None:
@@ -160,17 +166,48 @@ def _regions(axes: Axes, view: RunView, land: Any, epoch: int, request_type: int
         _areas(axes, region.geometry, facecolor="none", edgecolor="#2b333d", linewidth=0.7, zorder=3)
 
 
-def _streets(axes: Axes, view: RunView) -> None:
+def draw_streets(axes: Axes, city: City, *, strength: float = 1.0, tolerance_m: float = 1.0) -> None:
+    """Draw the streets, main roads strongest.
+
+    Parameters
+    ----------
+    axes
+        Axes in metres of the city.
+    city
+        The city.
+    strength
+        Factor of the widths of lines.
+    tolerance_m
+        How far a line may lie from the street [m].
+    """
     from matplotlib.collections import LineCollection
 
-    for lines, (colour, width) in zip(street_lines(view.city.streets, 1.0), STREETS, strict=True):
+    for lines, (colour, width) in zip(street_lines(city.streets, tolerance_m), STREETS, strict=True):
         parts = [shapely.get_coordinates(line) for line in lines]
-        axes.add_collection(LineCollection(parts, colors=colour, linewidths=width, zorder=4), autolim=False)
+        bundle = LineCollection(parts, colors=colour, linewidths=strength * width, zorder=4)
+        axes.add_collection(bundle, autolim=False)
 
 
-def _sites(axes: Axes, state: pd.DataFrame, scale: BinnedScale, profiles: CategoryScale) -> None:
-    colours = np.array(scale.colours)[scale.index(layers.site_load(state))]
-    size = 58 if len(state) <= 150 else 26
+def draw_sites(
+    axes: Axes, state: pd.DataFrame, load: NDArray[np.float64], profiles: CategoryScale, size: float
+) -> None:
+    """Draw sites with the colour of their load and the shape of their profile.
+
+    Parameters
+    ----------
+    axes
+        Axes in metres of the city.
+    state
+        One row a site: x_m, y_m, profile.
+    load
+        Load of each, 1 at capacity, shape (n,).
+    profiles
+        Shapes of the profiles.
+    size
+        Size of a site [square points].
+    """
+    scale = utilisation_scale()
+    colours = np.array(scale.colours)[scale.index(load)]
     for profile, shape in enumerate(profiles.shapes):
         held = (state["profile"] == profile).to_numpy()
         axes.scatter(
@@ -180,7 +217,7 @@ def _sites(axes: Axes, state: pd.DataFrame, scale: BinnedScale, profiles: Catego
             c=colours[held],
             marker=MARKERS[shape],
             edgecolors="#10151b",
-            linewidths=1.0,
+            linewidths=1.0 if size >= 20 else 0.5,
             zorder=6,
         )
 
@@ -210,7 +247,8 @@ LINE_LENGTH = 160
 """Characters of a line under the title at its full size; a longer one is set smaller."""
 
 
-def _scale_bar(axes: Axes) -> None:
+def draw_scale_bar(axes: Axes) -> None:
+    """Draw a scale bar of a round length into the south-west corner of axes in metres."""
     west, east = axes.get_xlim()
     south, north = axes.get_ylim()
     length = 10.0 ** np.floor(np.log10((east - west) / 4))

@@ -19,6 +19,7 @@ from geoedge.maps.scales import (
     coverage_scale,
     demand_scale,
     difference_scale,
+    people_scale,
     ttft_scale,
 )
 
@@ -43,6 +44,8 @@ REGION_OPACITY = 0.42
 OPACITY = 0.78
 """Opacity of surfaces on the land, the same in map and legend."""
 VALUES = ("demand_per_km2_s", "local_coverage", "ppp_coverage")
+PEOPLE = "people_per_km2"
+"""Column of cells that only runs with records have."""
 
 
 def region_layer(profiles: CategoryScale) -> MapLayer:
@@ -55,73 +58,90 @@ def region_layer(profiles: CategoryScale) -> MapLayer:
     """
     return MapLayer(
         "regions",
-        "Serving regions",
+        "Who serves me?",
         role="surface",
         kind="regions",
-        question="Who serves me: which site answers a request of this type from here, and with which cache?",
+        explanation="Each area is served by one site, in the colour of the cache that answers a request of this type.",
         legends=[profiles.legend() | {"opacity": REGION_OPACITY}],
         show=True,
         more={"by_type": True, "opacity": REGION_OPACITY},
     )
 
 
-def ttft_layer(target_s: float) -> MapLayer:
+def ttft_layer(target_s: float, *, mixed: bool) -> MapLayer:
     """Return the mean time to the first token as a surface with contours.
 
     Parameters
     ----------
     target_s
         Target [s]; its contour is drawn stronger.
+    mixed
+        Whether the run knows the mix of request types, so that all of them can be shown together.
     """
     scale = ttft_scale(target_s)
     return MapLayer(
         "ttft",
-        "Time to first token",
+        "How long would I wait?",
         role="surface",
         kind="ttft",
-        question=f"How long would I wait: radio, queue and prefill on average? The dark line is the target, {target_s:g} s.",
+        explanation=f"Radio, queue and prefill together, on average. The strong line is the target, {target_s:g} s.",
         legends=[scale.legend() | {"opacity": OPACITY}],
-        more={"by_type": True, "opacity": OPACITY, "scale": scale.described() | {"target": target_s}},
+        more={
+            "by_type": True,
+            "mixed": mixed,
+            "opacity": OPACITY,
+            "scale": scale.described() | {"target": target_s},
+        },
     )
 
 
 def cell_layers(cells: pd.DataFrame, reliability: float) -> list[MapLayer]:
-    """Return the share of requests in time, its difference to theory, and demand.
+    """Return the share of requests in time, its difference to theory, demand, and people where they are known.
 
     Parameters
     ----------
     cells
-        One row an epoch and cell: demand_per_km2_s.
+        One row an epoch and cell: demand_per_km2_s, and perhaps people_per_km2.
     reliability
         Share of requests that should be in time; one of the scale's edges.
     """
-    demand = demand_scale(cells["demand_per_km2_s"].to_numpy(dtype=np.float64))
-    return [
+    found = [
         _cell_layer(
             "coverage",
-            "Requests in time",
+            "Who gets it in time?",
             "local_coverage",
             coverage_scale(reliability),
-            "What share of the requests from here gets its first token in time?",
+            "Share of the requests from here whose first token comes in time, all types together.",
         ),
         _cell_layer(
             "difference",
-            "Real map minus Poisson prediction",
+            "Where does reality beat Poisson theory?",
             "difference",
             difference_scale(),
-            "Where does this map beat (blue) or miss (orange) the coverage that theory predicts for a random network?",
+            "Blue: more in time on this map than theory predicts for a random network. Orange: less.",
         ),
-        _cell_layer("demand", "Demand", "demand_per_km2_s", demand, "Where do requests come from?"),
+        _cell_layer(
+            "demand",
+            "Where do requests come from?",
+            "demand_per_km2_s",
+            demand_scale(cells["demand_per_km2_s"].to_numpy(dtype=np.float64)),
+            "Requests that are expected, all types together.",
+        ),
     ]
+    if PEOPLE in cells:
+        scale = people_scale(cells[PEOPLE].to_numpy(dtype=np.float64))
+        words = "Where those who asked in this epoch were when they last did."
+        found.append(_cell_layer("crowd", "Where are people?", PEOPLE, scale, words))
+    return found
 
 
-def _cell_layer(theme: str, label: str, column: str, scale: BinnedScale, question: str) -> MapLayer:
+def _cell_layer(theme: str, label: str, column: str, scale: BinnedScale, explanation: str) -> MapLayer:
     return MapLayer(
         theme,
         label,
         role="surface",
         kind="cells",
-        question=question,
+        explanation=explanation,
         legends=[scale.legend() | {"opacity": OPACITY}],
         more={"column": column, "opacity": OPACITY, "scale": scale.described()},
     )
@@ -136,13 +156,13 @@ def hot_place_layer(reliability: float) -> MapLayer:
         Share of requests that should be in time.
     """
     words = f"Below {100 * reliability:.4g} % of requests in time"
-    legend = CategoryScale("Hot places", (words,), (HOT_COLOUR,), ("square",))
+    legend = CategoryScale("Hot places", (words,), (HOT_COLOUR,))
     return MapLayer(
         "hot_places",
-        "Hot places",
+        "Where are too many late?",
         pane="outline",
         kind="late",
-        legends=[legend.legend(form="shapes")],
+        legends=[legend.legend() | {"hatched": True}],
         more={"limit": reliability, "colour": HOT_COLOUR, "opacity": 0.85, "hatched": True},
     )
 
@@ -153,7 +173,8 @@ def encode_cells(cells: pd.DataFrame, cell_m: float) -> dict[str, Any]:
     Parameters
     ----------
     cells
-        One row an epoch and cell: epoch, x_m, y_m, demand_per_km2_s, local_coverage, ppp_coverage.
+        One row an epoch and cell: epoch, x_m, y_m, demand_per_km2_s, local_coverage, ppp_coverage, and perhaps
+        people_per_km2.
     cell_m
         Size of a cell [m].
     """
@@ -169,8 +190,12 @@ def encode_cells(cells: pd.DataFrame, cell_m: float) -> dict[str, Any]:
         "width": width,
         "height": height,
         "steps": np.diff(places, prepend=0).tolist(),
-        "values": {name: _values(cells, name, epoch, cell, len(places)) for name in VALUES},
+        "values": {name: _values(cells, name, epoch, cell, len(places)) for name in _columns(cells)},
     }
+
+
+def _columns(cells: pd.DataFrame) -> list[str]:
+    return [name for name in (*VALUES, PEOPLE) if name in cells]
 
 
 def _values(
@@ -188,7 +213,8 @@ def on_larger_cells(cells: pd.DataFrame, cell_m: float, times: int) -> pd.DataFr
     Parameters
     ----------
     cells
-        One row an epoch and cell: epoch, x_m, y_m, demand_per_km2_s, local_coverage, ppp_coverage.
+        One row an epoch and cell: epoch, x_m, y_m, demand_per_km2_s, local_coverage, ppp_coverage, and perhaps
+        people_per_km2.
     cell_m
         Size of these cells [m].
     times
@@ -199,7 +225,7 @@ def on_larger_cells(cells: pd.DataFrame, cell_m: float, times: int) -> pd.DataFr
     pandas.DataFrame
         The same columns for the larger cells, those of one lattice in all epochs.
     """
-    joined = cells[["epoch", "x_m", "y_m", *VALUES]].copy()
+    joined = cells[["epoch", "x_m", "y_m", *_columns(cells)]].copy()
     for axis in ("x_m", "y_m"):
         corner = joined[axis].min() - cell_m / 2
         number = np.floor((joined[axis] - corner) / (cell_m * times))
@@ -210,7 +236,8 @@ def on_larger_cells(cells: pd.DataFrame, cell_m: float, times: int) -> pd.DataFr
     for name in shares:
         joined[name] *= known[name]
         joined[f"weight of {name}"] = known[name]
-    joined["demand_per_km2_s"] /= times**2
+    densities = [name for name in _columns(cells) if name not in shares]
+    joined[densities] /= times**2
     summed = joined.groupby(["epoch", "x_m", "y_m"], as_index=False, sort=True).sum(min_count=1)
     for name in shares:
         summed[name] /= summed.pop(f"weight of {name}")

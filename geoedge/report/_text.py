@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["number", "table", "terminal"]
+__all__ = ["number", "table", "terminal", "with_half"]
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -19,6 +19,13 @@ def number(value: float | None, digits: int = 3) -> str:
     if math.isinf(value):
         return "∞"
     return f"{value:.{digits}f}"
+
+
+def with_half(value: float, low: float, high: float, *, digits: int = 3, signed: bool = False) -> str:
+    """Return a number with half of its interval; without, where there is none."""
+    text = f"{value + 0.0:+.{digits}f}" if signed else number(value, digits)
+    half = (high - low) / 2
+    return text if math.isnan(half) else f"{text} ± {half:.{digits}f}"
 
 
 def terminal() -> Console:

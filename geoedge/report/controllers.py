@@ -9,6 +9,7 @@ from rich.text import Text
 
 from geoedge.compare.controllers.words import heading, row_words
 from geoedge.maps.words import plain_text
+from geoedge.report._narrow import show
 from geoedge.report._text import table, terminal
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ def print_controllers(found: ControllerComparison, picture: Path | None = None) 
     console = terminal()
     made = table(Text(f"{plain_text(found.title)}: who moves caches"), *heading(found))
     for _, row in found.table.iterrows():
-        made.add_row(*(Text(plain_text(word)) for word in row_words(row)))
-    console.print(made)
+        made.add_row(*(Text(plain_text(word)) for word in row_words(found, row)))
+    show(console, made)
     for sentence in found.sentences():
         console.print(Text(f"• {plain_text(sentence, LONGEST)}"))
     if picture is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from geoedge.maps.words import plain_text
+from geoedge.report._narrow import show
 from geoedge.report._text import table, terminal
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def print_gap(gap: Gap, picture: Path | None = None) -> None:
     made = table(Text(f"{plain_text(gap.title)}: from Poisson theory to the city"), *names)
     for row in rows:
         made.add_row(*(Text(word) for word in row))
-    console.print(made)
+    show(console, made)
     for sentence in (*gap.sentences(), *gap.notes):
         console.print(Text(f"• {plain_text(sentence, LONGEST)}"))
     if picture is not None:

@@ -10,29 +10,39 @@ from rich.table import Table
 from rich.text import Text
 
 from geoedge.maps.words import plain_text
+from geoedge.report._narrow import show
 from geoedge.report._text import terminal
 from geoedge.units import GIB
 
 if TYPE_CHECKING:
     from geoedge.city.city import City
     from geoedge.scenario import Scenario
+    from geoedge.workload import Workload
 
-__all__ = ["print_city", "print_scenario"]
+__all__ = ["print_city", "print_scenario", "scenario_facts"]
 
 
-def print_scenario(scenario: Scenario) -> None:
+def print_scenario(scenario: Scenario, *, brief: bool = False) -> None:
     """Print what a scenario holds: profiles, request types, and what follows for memory and time.
 
     Parameters
     ----------
     scenario
         A valid scenario.
+    brief
+        Print that it is valid alone.
     """
     from geoedge.workload import build_workload
 
     workload = build_workload(scenario.workload, scenario.hardware)
     console = terminal()
     console.print(Text(f"{plain_text(scenario.title)}: the scenario is valid", style="bold"))
+    if not brief:
+        show(console, _profiles_table(workload))
+        show(console, _requests_table(workload))
+
+
+def _profiles_table(workload: Workload) -> Table:
     profiles = Table(title="Profiles", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("profile", "share of sites", "memory GiB", "concurrency"):
         profiles.add_column(name, justify="left" if name == "profile" else "right")
@@ -46,6 +56,10 @@ def print_scenario(scenario: Scenario) -> None:
             str(workload.concurrency[s]),
             *(str(hit) for hit in workload.hit_tokens[s]),
         )
+    return profiles
+
+
+def _requests_table(workload: Workload) -> Table:
     requests = Table(title="Request types", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("type", "probability", "prompt, token", "answer, token", "full prefill, s", "decode, s"):
         requests.add_column(name, justify="left" if name == "type" else "right")
@@ -58,8 +72,43 @@ def print_scenario(scenario: Scenario) -> None:
             f"{workload.full_prefill_time[q]:.3f}",
             f"{workload.decode_time[q]:.2f}",
         )
-    console.print(profiles)
-    console.print(requests)
+    return requests
+
+
+def scenario_facts(scenario: Scenario) -> dict[str, Any]:
+    """Return what a scenario holds and what follows from it, for machines.
+
+    Parameters
+    ----------
+    scenario
+        A valid scenario.
+    """
+    from geoedge.workload import build_workload
+
+    workload = build_workload(scenario.workload, scenario.hardware)
+    profiles = [
+        {
+            "profile": name,
+            "placement_probability": float(workload.placement_probability[s]),
+            "persistent_bytes": int(workload.persistent_bytes[s]),
+            "concurrency": int(workload.concurrency[s]),
+            "hit_tokens": dict(zip(workload.type_names, workload.hit_tokens[s].tolist(), strict=True)),
+        }
+        for s, name in enumerate(workload.profile_names)
+    ]
+    requests = [
+        {
+            "type": name,
+            "type_probability": float(workload.type_probability[q]),
+            "prompt_tokens": int(workload.prompt_tokens[q]),
+            "output_tokens": int(workload.output_tokens[q]),
+            "full_prefill_time_s": float(workload.full_prefill_time[q]),
+            "decode_time_s": float(workload.decode_time[q]),
+        }
+        for q, name in enumerate(workload.type_names)
+    ]
+    given = scenario.to_dict()
+    return {"valid": True, "profiles": profiles, "requests": requests, "scenario": given}
 
 
 def print_city(city: City) -> None:
@@ -77,7 +126,7 @@ def print_city(city: City) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in _flat(city.report):
         table.add_row(Text(key), Text(plain_text(_plain(value), 1000)))
-    console.print(table)
+    show(console, table)
     console.print(Text(city.attribution))
 
 

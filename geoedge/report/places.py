@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from geoedge.maps.words import plain_text
+from geoedge.report._narrow import show
 from geoedge.report._text import number, table, terminal
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def print_places(plan: PlacesPlan, title: str) -> None:
         f"{len(plan.held)} candidates, routing {plan.study.scenario.routing.policy}"
     )
     console.print(Text(words, style="bold"))
-    console.print(_order_table(plan))
-    console.print(_number_table(plan))
+    show(console, _order_table(plan))
+    show(console, _number_table(plan))
     for line in _lines(plan):
         console.print(Text(line))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from geoedge.compare.columns import ENSEMBLE, TWINS
 from geoedge.control.actions import REPAIRS
 from geoedge.maps.words import plain_text
-from geoedge.report._text import number, terminal
+from geoedge.report._narrow import show
+from geoedge.report._text import number, terminal, with_half
 from geoedge.results import Results
+from geoedge.sites._rows import counted
 from geoedge.units import GIB, clock
 
 __all__ = ["print_run"]
@@ -26,7 +29,7 @@ MOVES = 12
 """Controller actions listed."""
 
 
-def print_run(results: Results, folder: Path, console: Console | None = None) -> None:
+def print_run(results: Results, folder: Path | None = None, console: Console | None = None) -> None:
     """Print the three answers side by side, the hottest sites, the controller's moves, and where it all is.
 
     Parameters
@@ -34,7 +37,7 @@ def print_run(results: Results, folder: Path, console: Console | None = None) ->
     results
         A run with the tables of `geoedge.run`.
     folder
-        Its folder.
+        Its folder, if it is to be named.
     console
         Where to print; the terminal by default.
     """
@@ -44,15 +47,21 @@ def print_run(results: Results, folder: Path, console: Console | None = None) ->
     console.print(Text(plain_text(meta["title"]), style="bold"))
     console.print(Text(_window_line(meta)))
     if "answers" in results.tables:
-        console.print(_answers_table(results))
+        show(console, _answers_table(results))
     if "policies" in results.tables:
-        console.print(_policies_table(results))
-    console.print(_hottest_table(results))
-    console.print(_moves_table(results))
+        show(console, _policies_table(results))
+    show(console, _hottest_table(results))
+    show(console, _moves_table(results))
     if "control_epochs" in results.tables:
-        console.print(_gain_table(results))
+        show(console, _gain_table(results))
     for line in meta.get("findings", ()):
         console.print(Text(f"• {plain_text(line, 1000)}"))
+    if folder is not None:
+        _print_place(folder, console)
+
+
+def _print_place(folder: Path, console: Console) -> None:
+    """Print where the run and its map are."""
     console.print()
     folder = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     console.print(Text(f"run  {folder}"))
@@ -81,21 +90,28 @@ def _answers_table(results: Results) -> Table:
         unit = str(rows["unit"].iloc[0])
         cells = [_with_interval(rows.loc[column]) if column in rows.index else "–" for column in columns]
         table.add_row(Text(str(rows["label"].iloc[0])), unit, *cells)
-    target = results.meta["ttft_target_s"]
-    table.caption = (
-        f"coverage: share of requests with TTFT at most {target:g} s. Simulated numbers: mean of "
-        f"{results.meta.get('replications', 1)} paired runs ± 95 % interval; PPP ensemble and same count (as many sites): median and 95 % range of Poisson layouts."
-    )
+    table.caption = " ".join(_answers_footer(results.meta, columns))
     table.caption_justify = "left"
     return table
 
 
+def _answers_footer(meta: Mapping[str, Any], columns: Sequence[str]) -> Iterator[str]:
+    """Yield what the numbers are, of those that there are."""
+    yield f"coverage: share of requests with TTFT at most {meta['ttft_target_s']:g} s."
+    count = meta.get("replications", 1)
+    yield (
+        "Simulated numbers: of one run, without interval."
+        if count == 1
+        else f"Simulated numbers: mean of {count} paired runs ± 95 % interval."
+    )
+    if any(column.startswith((ENSEMBLE, TWINS)) for column in columns):
+        yield "PPP ensemble and same count (as many sites): median and 95 % range of Poisson layouts."
+
+
 def _with_interval(row: Any) -> str:
     low, high = float(row["low"]), float(row["high"])
-    if math.isnan(low):
-        return number(float(row["value"]))
-    if abs((low + high) / 2 - float(row["value"])) < 1e-9:
-        return f"{number(float(row['value']))} ± {(high - low) / 2:.3f}"
+    if math.isnan(low) or abs((low + high) / 2 - float(row["value"])) < 1e-9:
+        return with_half(float(row["value"]), low, high)
     return "{} [{}, {}]".format(*(number(each, 2) for each in (float(row["value"]), low, high)))
 
 
@@ -146,8 +162,9 @@ def _moves_table(results: Results) -> Table | Text:
     if actions.empty:
         return Text(f"Controller ({results.meta['controller']}): no moves.")
     moved = actions["bytes_moved"].sum() / GIB
+    first = " (first replication)" if results.meta.get("replications", 1) > 1 else ""
     table = Table(
-        title=f"Controller: {len(actions)} moves, {moved:.1f} GiB (first replication)",
+        title=f"Controller: {counted(len(actions), 'move')}, {moved:.1f} GiB{first}",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -191,7 +208,6 @@ def _gain_table(results: Results) -> Table:
     ):
         table.add_column(name, justify="right")
     for row in results.tables["control_epochs"].to_dict("records"):
-        half = (row["high"] - row["low"]) / 2
         table.add_row(
             clock(row["start_s"]),
             f"{row['moves']:.1f}",
@@ -199,8 +215,10 @@ def _gain_table(results: Results) -> Table:
             f"{row['still']:.3f}",
             f"{row['still'] + row['change']:.3f}",
             f"{row['predicted_gain']:+.4f}",
-            f"{row['change']:+.4f}" + ("" if math.isnan(half) else f" ± {half:.4f}"),
+            with_half(row["change"], row["low"], row["high"], digits=4, signed=True),
         )
-    table.caption = "mean of the runs; gains of all moves so far, as predicted when they were made and as paired runs show"
+    count = results.meta.get("replications", 1)
+    runs, shown = ("one run", "it shows") if count == 1 else (f"mean of {count} runs", "paired runs show")
+    table.caption = f"{runs}; gains of all moves so far, as predicted when they were made and as {shown}"
     table.caption_justify = "left"
     return table

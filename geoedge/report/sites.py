@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from geoedge.maps.words import plain_text
+from geoedge.report._narrow import show
 from geoedge.report._text import table, terminal
 from geoedge.sites._rows import counted
 
@@ -46,13 +47,13 @@ def print_sites(
     console.print(Text(f"{plain_text(report['file'])}: {report['format']}", style="bold"))
     for line in _recognised(report):
         console.print(Text(line))
-    console.print(_rows_table(report))
+    show(console, _rows_table(report))
     for row in _samples(report):
         console.print(row)
     if len(report["operators"]) > 1:
-        console.print(_counts_table("Operators", report["operators"]))
+        show(console, _counts_table("Operators", report["operators"]))
     if any(report["radios"]):
-        console.print(_counts_table("Technologies", report["radios"]))
+        show(console, _counts_table("Technologies", report["radios"]))
     console.print()
     for line in _sites_lines(survey):
         console.print(Text(line))

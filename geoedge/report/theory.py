@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from geoedge.answers import METRICS
+from geoedge.answers import metric_words
 from geoedge.maps.words import plain_text
+from geoedge.report._narrow import show
 from geoedge.report._text import number, table, terminal
 from geoedge.units import GIB
 
@@ -47,11 +48,11 @@ def print_prediction(found: Mapping[str, Any], title: str, ttft_target_s: float,
         Epochs of the window.
     """
     console = terminal()
-    console.print(_metrics_table(found, title, ttft_target_s))
-    console.print(_laws_table(found["laws"], epochs))
+    show(console, _metrics_table(found, title, ttft_target_s))
+    show(console, _laws_table(found["laws"], epochs))
     for why in found["unsolved"].values():
         console.print(Text(why))
-    console.print(_tiers_table(found["tiers"], epochs))
+    show(console, _tiers_table(found["tiers"], epochs))
     for line in _capacity_lines(found["capacity"]):
         console.print(Text(line))
 
@@ -61,7 +62,7 @@ def _metrics_table(found: Mapping[str, Any], title: str, ttft_target_s: float) -
     made = table(heading, "", "unit", "theory (PPP)", left=2)
     for name, value in found.items():
         if isinstance(value, float):
-            label, unit = METRICS.get(name, (name.replace("share:", "served by "), "–"))
+            label, unit = metric_words(name)
             made.add_row(Text(label), unit, number(value, 4))
     return made
 
@@ -150,14 +151,14 @@ def print_plan(plan: DeploymentPlan, title: str) -> None:
     console = terminal()
     words = f"{plain_text(title)}: plan by theory, TTFT target {plan.ttft_target:g} s, routing {plan.policy}, law {plan.law}"
     console.print(Text(words, style="bold"))
-    console.print(_mix_table(plan))
+    show(console, _mix_table(plan))
     _print_placement_lines(plan, console)
     for shown in (_density_table(plan), _robust_table(plan)):
         console.print()
-        console.print(shown)
+        show(console, shown)
     console.print()
     if plan.placement.present_coverage > 0.0:
-        console.print(_sensitivity_table(plan))
+        show(console, _sensitivity_table(plan))
     else:
         console.print("No sensitivities: the present mix covers nobody, and small changes leave it so.")
 

@@ -1,7 +1,18 @@
 """The scenario: everything a study asks, in one frozen, validated object that reads and writes TOML.
 
-Every field carries its meaning and unit (in square brackets), its default and its range;
-`field_docs` lists them. Fields are checked one by one, then against each other (`geoedge.scenario.checks`).
+Which city, which sites, what is asked, on which GPU, how routed, at what hours? `load_scenario` reads a
+shipped name or a file, `Scenario.override` changes values by dotted key, `Scenario.save` writes TOML that
+reads back to an equal scenario, `shipped_scenarios` names what comes along, `field_docs` lists all keys.
+
+>>> from geoedge.scenario import load_scenario
+>>> scenario = load_scenario("monaco").override({"routing.policy": "nearest", "target.ttft_target_s": 1.0})
+>>> scenario.routing.policy, scenario.target.ttft_target_s
+('nearest', 1.0)
+
+Every field carries its meaning and unit (in square brackets), its default and its range. Fields are checked
+one by one, then against each other (`geoedge.scenario.checks`); what is wrong is one line that names the key,
+the value, what is allowed and the cure. A scenario holds no map and no arrays: `geoedge.study.prepare` makes
+those from it.
 """
 
 from __future__ import annotations
@@ -83,6 +94,7 @@ __all__ = [
     "WorkloadConfig",
     "field_docs",
     "load_scenario",
+    "require_scenario",
     "shipped_scenarios",
 ]
 
@@ -163,6 +175,11 @@ class Scenario(Section):
     def save(self, path: str | Path) -> Path:
         """Write the scenario as TOML and return the path.
 
+        Parameters
+        ----------
+        path
+            The file.
+
         Raises
         ------
         OutputError
@@ -195,6 +212,32 @@ class Scenario(Section):
         for key, value in changes.items():
             toml.assign(data, key, value, type(self))
         return type(self).from_dict(data, source="override")
+
+
+def require_scenario(value: object, call: str) -> None:
+    """Refuse anything but a scenario, such as a study, where one is asked for.
+
+    Parameters
+    ----------
+    value
+        What was given.
+    call
+        The function it was given to.
+
+    Raises
+    ------
+    ScenarioError
+        If it is no scenario.
+    """
+    if isinstance(value, Scenario):
+        return
+    cure = (
+        f"a study holds one: write {call}(study.scenario, study=study)"
+        if isinstance(getattr(value, "scenario", None), Scenario)
+        else 'load one: `load_scenario("monaco")`'
+    )
+    msg = f"{call}: `scenario` must be a Scenario, not {type(value).__name__}; {cure}"
+    raise ScenarioError(msg)
 
 
 def shipped_scenarios() -> tuple[str, ...]:

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from geoedge.errors import GeoEdgeError
-from geoedge.policies import POLICIES
 from geoedge.scenario import memory, sessions, toml
 from geoedge.scenario.compatibility import compatibility_problems
 from geoedge.scenario.dynamics import dynamics_problems
+from geoedge.scenario.routing import routing_problems
 from geoedge.scenario.sections import PROCESS_PARAMETERS
 from geoedge.units import GIB
 
@@ -45,7 +44,7 @@ def problems(scenario: Scenario) -> list[str]:
         *_place(scenario),
         *_demand(scenario),
         *_mobility(scenario),
-        *_routing(scenario),
+        *routing_problems(scenario),
         *_edge(scenario),
         *_service(scenario),
         *_window(scenario),
@@ -284,49 +283,6 @@ def _mobility(scenario: Scenario) -> Iterator[str]:
                 f"mobility.work_share[{hour}] = 0 and leisure_share[{hour}] = 0: people leave at this hour "
                 f"and have nowhere to go; make one positive or departures_per_hour[{hour}] = 0"
             )
-
-
-def _routing(scenario: Scenario) -> Iterator[str]:
-    routing = scenario.routing
-    if routing.telemetry_period_s == 0 and (routing.telemetry_delay_s > 0 or routing.advertise == "measured"):
-        yield (
-            "routing.telemetry_period_s = 0: reports at every request go with telemetry_delay_s = 0 and without "
-            'advertise = "measured"; give a period > 0 [s]'
-        )
-    yield from _policy(scenario)
-    yield from _admission(scenario)
-
-
-def _policy(scenario: Scenario) -> Iterator[str]:
-    routing, policy = scenario.routing, POLICIES[scenario.routing.policy]
-    try:
-        policy.values(routing.policy_parameters.given)
-    except GeoEdgeError as error:
-        yield str(error)
-    reported = routing.advertise != "equilibrium" and routing.scope == "site"
-    if policy.reads == "count" and not reported:
-        yield (
-            f'routing.policy = "{policy.name}": it reads how many requests are at each site, which no price tells; '
-            'set routing.advertise = "state" and routing.scope = "site"'
-        )
-    if policy.name == "risk_aware" and routing.advertise != "state":
-        yield (
-            'routing.policy = "risk_aware": measured waits come without their spread, and a margin on top of equilibrium '
-            'prices is no equilibrium; set routing.advertise = "state"'
-        )
-    if routing.telemetry_noise > 0 and policy.reads == "nothing":
-        yield f'routing.telemetry_noise = {routing.telemetry_noise:g}: "{policy.name}" hears no reports; leave it out'
-    if routing.local_count and policy.reads != "nothing" and routing.advertise != "state":
-        yield 'routing.local_count = true: routers add to reported queues; set routing.advertise = "state"'
-
-
-def _admission(scenario: Scenario) -> Iterator[str]:
-    close, reopen = scenario.admission.close_threshold, scenario.admission.reopen_threshold
-    if reopen is not None and (close is None or reopen >= close):
-        yield (
-            f"admission.reopen_threshold = {reopen:g}: must be below admission.close_threshold, "
-            f"{'which is omitted' if close is None else f'{close:g}'}; lower the one or give the other"
-        )
 
 
 def _edge(scenario: Scenario) -> Iterator[str]:

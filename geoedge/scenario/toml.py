@@ -136,7 +136,14 @@ def _explain_one(item: dict[str, Any], model: type[BaseModel]) -> str:
     if kind == "missing":
         return f"{dotted(loc)} is missing; needed: {allowed}"
     key = dotted(loc) or "scenario"
-    return f"{key} = {shown(item['input'])} is not allowed; allowed: {allowed}"
+    near = did_you_mean(item["input"], _choices(loc, model)) if isinstance(item["input"], str) else ""
+    return f"{key} = {shown(item['input'])} is not allowed{near}; allowed: {allowed}"
+
+
+def _choices(loc: Sequence[str | int], model: type[BaseModel]) -> list[str]:
+    """Return the words that are allowed at a place, if it takes one of a few."""
+    bare, _ = _bare(_walk(loc, model)[0])
+    return [str(choice) for choice in get_args(bare)] if get_origin(bare) is Literal else []
 
 
 def _unknown_key(loc: Sequence[str | int], model: type[BaseModel]) -> str:
@@ -262,7 +269,15 @@ class FieldDoc:
 
 
 def field_docs(model: type[BaseModel], prefix: str = "") -> Iterator[FieldDoc]:
-    """Yield every field of a model and of the tables in it, in order."""
+    """Yield every field of a model and of the tables in it, in order.
+
+    Parameters
+    ----------
+    model
+        A scenario or one of its sections.
+    prefix
+        What their keys begin with.
+    """
     for name, field in model.model_fields.items():
         key = f"{prefix}{name}"
         annotation = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
@@ -333,6 +348,10 @@ def _position(entries: list[Any], step: str | int, key: str) -> int:
     position = names.index(step) if step in names else int(step) if str(step).isdecimal() else -1
     if 0 <= position < len(entries):
         return position
+    if not entries:
+        lists = key[: key.rindex(str(step))].rstrip(".[")
+        msg = f"override: {one_line(key)} has no entry {shown(step)}, for there are none; write {one_line(lists)} in the TOML file"
+        raise ScenarioError(msg)
     known = one_line(", ".join(name for name in names if name)) or f"0 to {len(entries) - 1}"
     msg = f"override: {one_line(key)} has no entry {shown(step)}{did_you_mean(str(step), names)}; entries: {known}"
     raise ScenarioError(msg)

@@ -1,4 +1,21 @@
-"""Serving: which site a request goes to, how long it waits there, and the event loop over all sites."""
+"""Serving: which site a request goes to, how long it waits there, and the event loop over all sites.
+
+`route` is the one choice of the cheapest site that field and simulation share, Eq. (22). `fcfs_starts` is one
+exact queue and `simulate_waits` its waits under Poisson arrivals. A `ServingEngine` carries the queues of all
+sites from one stretch of time to the next; an `Advert` says what sites tell of their waits, `POLICIES` which
+rules routers know.
+
+>>> from geoedge.serving import fcfs_starts, route
+>>> route([[0.5, 0.0], [0.9, 0.0]], 0, [[0.0, 0.0], [1.0, 0.0]], [[0.0], [0.2]], 0.28, 2.5).tolist()
+[0, 1]
+>>> fcfs_starts([0.0, 0.1, 0.2], [1.0, 1.0, 1.0], concurrency=2).tolist()
+[0.0, 0.1, 1.0]
+
+Places are in km, times in s, offsets of cost in s. A site serves c requests in parallel, first come, first
+served, each for a prefill and a decode; there is no batching, no chunked prefill and no preemption. Kernels
+are compiled when first called and kept on disk. Rules of real routers are modelled on their documents, named
+in `geoedge.policies`.
+"""
 
 from __future__ import annotations
 

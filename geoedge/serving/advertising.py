@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from geoedge.compiled import kernel
 from geoedge.errors import GeoEdgeError
-from geoedge.serving.stations import Stations, advance, expected_wait
+from geoedge.serving.stations import Stations, advance, expected_wait, has_free_server
 
 __all__ = ["Advert", "Telemetry", "due", "listen", "make_telemetry", "skip_reports"]
 
@@ -30,7 +30,9 @@ class Advert:
     kind
         ``static``: the waits given, until others are given (so `equilibrium` prices are advertised);
         ``state``: the expected wait of a new arrival from the site's present queue; ``measured``: the
-        exponentially smoothed mean of the waits that began in a period.
+        exponentially smoothed mean of the waits that ended with a start in a period. A period without a start
+        counts as a mean of zero if a server is free at its end, else not at all: otherwise a site once thought busy
+        would never be asked again, and so never heard to be idle.
     wait_s
         Waits [s], one or shape (n,): those advertised (``static``), or those before the first report.
     scope
@@ -77,7 +79,18 @@ class Advert:
             raise GeoEdgeError(msg)
 
     def waits(self, n_sites: int) -> Floats:
-        """Return the waits given [s], shape (n,)."""
+        """Return the waits given [s], shape (n,).
+
+        Parameters
+        ----------
+        n_sites
+            Number of sites n.
+
+        Raises
+        ------
+        GeoEdgeError
+            If waits are negative, NaN, infinite before the first report, or not as many as sites.
+        """
         if np.shape(self.wait_s) not in ((), (n_sites,)):
             msg = f"`wait_s` must be one wait or one for each of {n_sites} sites, not of shape {np.shape(self.wait_s)}"
             raise GeoEdgeError(msg)
@@ -97,6 +110,11 @@ class Advert:
         ----------
         held
             What sites need by what they hold [s], shape (n, Q).
+
+        Raises
+        ------
+        GeoEdgeError
+            If what was given has another shape or is negative.
         """
         if self.prefill is None:
             return held
@@ -107,7 +125,13 @@ class Advert:
         return prefill
 
     def continues(self, other: Advert | None) -> bool:
-        """Return whether reports go on as under another advert; the waits given may differ."""
+        """Return whether reports go on as under another advert; the waits given may differ.
+
+        Parameters
+        ----------
+        other
+            The advert before; None if there was none.
+        """
         return other is not None and all(
             getattr(self, name) == getattr(other, name)
             for name in ("kind", "scope", "telemetry_period_s", "telemetry_delay_s", "smoothing")
@@ -173,21 +197,24 @@ def _share_by_tier(values: Floats, weights: Floats, stations: Stations) -> None:
 @kernel
 def _make_report(now: float, report: Floats, telemetry: Telemetry, stations: Stations) -> None:
     sites = stations.sites
-    weight = np.empty(report.size)
+    weight, full, one = np.empty(report.size), np.zeros(report.size), np.ones(report.size)
     for i in range(report.size):
         weight[i] = 1.0
         if telemetry.measured:
             advance(i, now, stations)
+            full[i] = 0.0 if has_free_server(i, now, stations) else 1.0
             report[i], weight[i] = sites[i]["heard_wait_s"], sites[i]["heard_starts"]
             sites[i]["heard_wait_s"], sites[i]["heard_starts"] = 0.0, 0.0
         else:
             report[i] = expected_wait(i, now, stations)
     if telemetry.by_tier:
         _share_by_tier(report, weight, stations)
+        _share_by_tier(full, one, stations)
     for i in range(report.size):
         if telemetry.measured:
-            if weight[i] > 0:
-                telemetry.smoothed[i] += telemetry.smoothing * (report[i] / weight[i] - telemetry.smoothed[i])
+            if weight[i] > 0 or full[i] == 0:
+                mean = report[i] / max(weight[i], 1.0)
+                telemetry.smoothed[i] += telemetry.smoothing * (mean - telemetry.smoothed[i])
             report[i] = telemetry.smoothed[i]
         else:
             report[i] /= weight[i]

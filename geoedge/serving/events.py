@@ -18,14 +18,21 @@ from geoedge.serving.advertising import Advert
 from geoedge.serving.checks import spread, table
 from geoedge.serving.doors import FAILED, OPEN, SHUT, admits, forget, lost_rows, make_doors, review
 from geoedge.serving.inquiring import InquiringRouting, Prompts, RoutingOptions
-from geoedge.serving.loop import count_arrived
 from geoedge.serving.places import Places
 from geoedge.serving.plain import PlainRouting
 from geoedge.serving.records import Records, Requests, SiteSums, records_of
 from geoedge.serving.routing import make_ground, wrap
-from geoedge.serving.sessions import lose_all, retime
-from geoedge.serving.stations import NONE, REQUEST, SITE, Stations
-from geoedge.serving.warm import SessionRules, TurnRecords, make_warm, turn_records_of, write_turns
+from geoedge.serving.sessions import lose_all
+from geoedge.serving.stations import REQUEST, make_stations
+from geoedge.serving.stretches import check_stretch, open_stretch, stretch_sums
+from geoedge.serving.warm import (
+    SessionRules,
+    TurnRecords,
+    change_backhaul,
+    make_warm,
+    turn_records_of,
+    write_turns,
+)
 from geoedge.theory.services import ServiceLaw, make_law
 
 __all__ = ["ServingEngine"]
@@ -35,8 +42,6 @@ Ints = npt.NDArray[np.int64]
 
 PRIOR_SERVICES = 16.0
 """Services that the given mean occupancy counts for in a site's running mean."""
-SUMS = ("starts", "wait_s", "prefill_s", "routed", "offered_s")
-"""Sums of a site that start anew in every stretch."""
 
 
 class ServingEngine:
@@ -116,18 +121,8 @@ class ServingEngine:
         prefill = table("prefill_time", prefill_time, (self.n_sites, np.size(decode_time)))
         self.decode_time = table("decode_time", decode_time, (prefill.shape[1],))
         servers = spread("concurrency", concurrency, self.n_sites).astype(np.int64)
-        sites = np.zeros(self.n_sites, dtype=SITE)
-        sites["head"] = sites["tail"] = NONE
-        sites["changed"] = -np.inf
-        self.stations = Stations(
-            np.zeros(0, dtype=REQUEST),
-            sites,
-            np.zeros((self.n_sites, max(1, int(servers.max(initial=1))))),
-            prefill,
-            np.zeros(prefill.shape),
-            np.zeros(prefill.shape),
-            None if sessions is None else make_warm(sessions, self.n_sites),
-        )
+        warm = None if sessions is None else make_warm(sessions, self.n_sites)
+        self.stations = make_stations(prefill, int(servers.max(initial=1)), warm)
         occupancy = (prefill + self.decode_time).mean(axis=1) if mean_occupancy is None else mean_occupancy
         means = self._means(occupancy)
         self._mixture = means.copy()
@@ -173,9 +168,9 @@ class ServingEngine:
         GeoEdgeError
             If a request lies outside the stretch, a type is unknown, or no site is open to a type.
         """
-        self._check(requests, until_s)
+        check_stretch(requests, self.clock_s, until_s, self.decode_time.size)
         self.routing.take_up(advert or self.routing.advert, self.clock_s, self.doors, self.stations)
-        self._open_window(until_s)
+        open_stretch(self.clock_s, until_s, self.stations)
         start_s = self.clock_s
         self._reserve(requests)
         x, y = wrap(requests.x_km, self.ground.period_x), wrap(requests.y_km, self.ground.period_y)
@@ -185,30 +180,24 @@ class ServingEngine:
         self.n_requests += len(requests)
         self.routing.settle(until_s, self.stations)
         self.clock_s = float(until_s)
-        return self._sums(start_s)
+        sums = stretch_sums(start_s, self.clock_s, self._waiting, self.doors, self.stations)
+        self._waiting = sums.waiting.copy()
+        return sums
 
     def close(self, site: int) -> None:
         """Shut the door of a site now: no new requests are sent there; those that were are served.
 
-        A site that has failed stays failed.
+        Sites that are about to fail at one instant are closed first, so that none is sent what another loses. A site
+        that has failed stays failed.
+
+        Parameters
+        ----------
+        site
+            Which site.
         """
         self._checked_site(site)
         if self.doors.state[site] == OPEN:
             self._set_door(site, SHUT)
-
-    def open(self, site: int) -> None:
-        """Open a door that was shut.
-
-        Raises
-        ------
-        GeoEdgeError
-            If the site has failed; it must recover first.
-        """
-        self._checked_site(site)
-        if self.doors.state[site] == FAILED:
-            msg = f"site {site} has failed and cannot be opened; call `recover` instead"
-            raise GeoEdgeError(msg)
-        self._set_door(site, OPEN)
 
     def fail(self, site: int) -> int:
         """Let a site fail now; return how many requests it loses.
@@ -217,6 +206,11 @@ class ServingEngine:
         Those are routed again at once, from where they were made, by what routers know: they stay created when they
         were, and the time lost is part of their wait. Who has had the first token keeps it and ends now. A site that
         has failed already loses nothing.
+
+        Parameters
+        ----------
+        site
+            Which site.
         """
         self._checked_site(site)
         if self.doors.state[site] == FAILED:
@@ -236,7 +230,13 @@ class ServingEngine:
         return int(rows.size)
 
     def recover(self, site: int) -> None:
-        """Let a site that has failed come back now, with an empty queue and the same servers; others stay as they are."""
+        """Let a site that has failed come back now, open and with an empty queue; others stay as they are.
+
+        Parameters
+        ----------
+        site
+            Which site.
+        """
         self._checked_site(site)
         if self.doors.state[site] == FAILED:
             self.stations.sites["changed"][site] = self.clock_s
@@ -292,6 +292,11 @@ class ServingEngine:
             The clock, if it should be checked [s].
         hit_row
             New tokens that the site's caches save by request type [token], shape (Q,), for an engine with sessions.
+
+        Raises
+        ------
+        GeoEdgeError
+            If the clock stands elsewhere, or the site is none of the engine.
         """
         if hit_row is not None and self.stations.warm is not None:
             self.stations.warm.hits[site] = hit_row
@@ -335,7 +340,7 @@ class ServingEngine:
 
     def finish(self) -> None:
         """Serve all that is pending, with no further request; the clock runs out and no stretch may follow."""
-        self._open_window(np.inf)
+        open_stretch(self.clock_s, np.inf, self.stations)
         self.routing.settle(np.inf, self.stations)
         self.clock_s = np.inf
 
@@ -382,18 +387,15 @@ class ServingEngine:
         sites
             Which sites.
         """
-        warm = self.stations.warm
-        if warm is None:
-            return
         chosen = list(sites)
-        rates = table("rate_bytes_per_s", np.broadcast_to(rate_bytes_per_s, len(chosen)), (len(chosen),))
-        requests, turns = self.stations.requests[: self.n_requests], warm.turns[: self.n_requests]
-        fetching = np.flatnonzero(np.isnan(requests["started"]) & (turns["ready"] > self.clock_s))
-        for site, rate in zip(chosen, rates.tolist(), strict=True):
+        for site in chosen:
             self._checked_site(site)
-            if rate != warm.backhaul[site]:
-                retime(fetching[requests["site"][fetching] == site], site, self.clock_s, rate, warm)
-                warm.backhaul[site] = rate
+        rates = table("rate_bytes_per_s", np.broadcast_to(rate_bytes_per_s, len(chosen)), (len(chosen),))
+        if self.stations.warm is not None:
+            rows = self.stations.requests[: self.n_requests]
+            change_backhaul(
+                dict(zip(chosen, rates.tolist(), strict=True)), self.clock_s, rows, self.stations.warm
+            )
 
     @property
     def host_memory(self) -> npt.NDArray[np.void] | None:
@@ -426,37 +428,6 @@ class ServingEngine:
         parts = self.law.parts(prefill, self.decode_time, self._mixture[i])
         self.stations.fixed[i], self.stations.scale[i] = parts
 
-    def _check(self, requests: Requests, until_s: float) -> None:
-        if not self.clock_s <= until_s < np.inf:
-            msg = f"`until_s` must be finite and not before the clock, {self.clock_s} s, not {until_s}"
-            raise GeoEdgeError(msg)
-        if not len(requests):
-            return
-        if requests.created_s[0] < self.clock_s or requests.created_s[-1] > until_s:
-            msg = (
-                f"`created_s` must lie between the clock, {self.clock_s} s, and `until_s`, {until_s} s, "
-                f"not in {requests.created_s[0]}..{requests.created_s[-1]}"
-            )
-            raise GeoEdgeError(msg)
-        q = self.decode_time.size
-        if requests.request_type.min() < 0 or requests.request_type.max() >= q:
-            msg = f"`request_type` must lie in 0..{q - 1}"
-            raise GeoEdgeError(msg)
-
-    def _open_window(self, until_s: float) -> None:
-        """Start a stretch with the servers that are busy already."""
-        sites, releases = self.stations.sites, self.stations.releases
-        sites["window_end"] = until_s
-        left = np.clip(np.minimum(releases, until_s) - self.clock_s, 0.0, None)
-        sites["busy_s"] = np.where(self._held(), left, 0.0).sum(axis=1)
-
-    def _held(self) -> npt.NDArray[np.bool_]:
-        """Return which release times are in use, shape of the heaps."""
-        held: npt.NDArray[np.bool_] = (
-            np.arange(self.stations.releases.shape[1]) < self.stations.sites["busy"][:, None]
-        )
-        return held
-
     def _reserve(self, requests: Requests) -> None:
         """Make room for rows, with half as much again if the rows must move, and write down turns."""
         needed, rows = self.n_requests + len(requests), self.stations.requests
@@ -468,31 +439,3 @@ class ServingEngine:
             size = self.stations.requests.size
             warm = write_turns(self.stations.warm, self.n_requests, size, requests.turns, len(requests))
             self.stations = self.stations._replace(warm=warm)
-
-    def _sums(self, start_s: float) -> SiteSums:
-        """Return the sums of a stretch, and let those of the next begin."""
-        sites = {name: np.array(self.stations.sites[name]) for name in SITE.names or ()}
-        waiting, before = count_arrived(self.clock_s, self.stations), self._waiting
-        self._waiting = waiting
-        doors = self.doors
-        redirected, rejected = doors.redirected.copy(), doors.rejected.copy()
-        doors.redirected[:] = doors.rejected[:] = 0
-        for name in SUMS:
-            self.stations.sites[name] = 0
-        return SiteSums(
-            start_s=start_s,
-            end_s=self.clock_s,
-            concurrency=np.where(doors.state == FAILED, 0, sites["concurrency"]),
-            routed=sites["routed"],
-            arrivals=sites["starts"] + waiting - before,
-            started=sites["starts"],
-            waiting=waiting.copy(),
-            in_flight=sites["listed"] - waiting,
-            running=(self._held() & (self.stations.releases > self.clock_s)).sum(axis=1),
-            busy_s=sites["busy_s"],
-            offered_s=sites["offered_s"],
-            wait_s=sites["wait_s"],
-            prefill_s=sites["prefill_s"],
-            redirected=redirected,
-            rejected=rejected,
-        )

@@ -245,6 +245,12 @@ class InquiringRouting:
                 'let sites advertise kind "state" or "measured" with scope "site"'
             )
             raise GeoEdgeError(msg)
+        if advert.kind != "static" and advert.scope == "tier" and advert.telemetry_period_s == 0:
+            msg = (
+                "routers that look at every site read each one's own queue at `telemetry_period_s` = 0, not the mean of its "
+                'tier; give a period above 0, or scope "site"'
+            )
+            raise GeoEdgeError(msg)
         if name == "risk_aware" and advert.kind != "state":
             msg = f'policy {name!r} needs the spread of waits, which kind {advert.kind!r} does not tell; use "state"'
             raise GeoEdgeError(msg)

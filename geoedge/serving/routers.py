@@ -127,32 +127,35 @@ def _note_state(i: int, now: float, row: Floats, stations: Stations) -> None:
 
 
 @inlined
-def _measured_of(i: int, now: float, r: int, row: Floats, routers: Routers, stations: Stations) -> float:
-    """Write the sum of the waits begun at site i since router r's last report; return their number."""
+def _measured_of(
+    i: int, now: float, r: int, row: Floats, routers: Routers, stations: Stations
+) -> tuple[float, float]:
+    """Write the sum of the waits begun at site i since router r's last report; return their number, and 1 if it is full."""
     site, begun = stations.sites[i], routers.begun
     there = count_present(i, now, stations)
     slope = site["service_sum"] / site["service_count"] / site["concurrency"]
     row[WAIT], number = site["heard_wait_s"] - begun[r, i, 0], site["heard_starts"] - begun[r, i, 1]
     begun[r, i, 0], begun[r, i, 1] = site["heard_wait_s"], site["heard_starts"]
     row[SIGMA], row[COUNT], row[SLOPE] = 0.0, there, slope
-    return float(number)
+    return float(number), 1.0 if there >= site["concurrency"] else 0.0
 
 
 @kernel
-def _tier_means(report: Floats, number: Floats, stations: Stations) -> None:
-    """Replace waits, deviations and numbers by their sums over the sites of one profile."""
+def _tier_means(report: Floats, number: Floats, full: Floats, stations: Stations) -> None:
+    """Replace waits, deviations, numbers and full sites by their sums over the sites of one profile."""
     tiers = 0
     for i in range(number.size):
         tiers = max(tiers, stations.sites[i]["profile"] + 1)
-    sums = np.zeros((tiers, 3))
+    sums = np.zeros((tiers, 4))
     for i in range(number.size):
         s = stations.sites[i]["profile"]
         sums[s, 0] += report[i, WAIT]
         sums[s, 1] += report[i, SIGMA]
         sums[s, 2] += number[i]
+        sums[s, 3] += full[i]
     for i in range(number.size):
         s = stations.sites[i]["profile"]
-        report[i, WAIT], report[i, SIGMA], number[i] = sums[s, 0], sums[s, 1], sums[s, 2]
+        report[i, WAIT], report[i, SIGMA], number[i], full[i] = sums[s]
 
 
 @kernel
@@ -160,21 +163,21 @@ def _make(r: int, now: float, routers: Routers, stations: Stations) -> None:
     """Make router r's next report."""
     n, k = stations.sites.size, routers.made[r]
     report = routers.reports[r, k % (routers.reports.shape[1] - 1)]
-    number = np.ones(n)
+    number, full = np.ones(n), np.zeros(n)
     for i in range(n):
         if routers.kind == MEASURED:
-            number[i] = _measured_of(i, now, r, report[i], routers, stations)
+            number[i], full[i] = _measured_of(i, now, r, report[i], routers, stations)
         else:
             _state_of(i, now, report[i], stations)
         report[i, SENT] = routers.sent[r, i]
     if routers.by_tier:
-        _tier_means(report, number, stations)
+        _tier_means(report, number, full, stations)
     luck = mixed(mixed(routers.luck, r), k)
     for i in range(n):
         if routers.kind == MEASURED:
-            if number[i] > 0:
-                last = routers.begun[r, i, 2]
-                routers.begun[r, i, 2] += routers.smoothing * (report[i, WAIT] / number[i] - last)
+            if number[i] > 0 or full[i] == 0:
+                mean = report[i, WAIT] / max(number[i], 1.0)
+                routers.begun[r, i, 2] += routers.smoothing * (mean - routers.begun[r, i, 2])
             report[i, WAIT] = routers.begun[r, i, 2]
         else:
             report[i, WAIT] /= number[i]

@@ -30,7 +30,9 @@ __all__ = [
     "enlist",
     "expected_wait",
     "free_releases",
+    "has_free_server",
     "labels_of",
+    "make_stations",
     "wait_at",
 ]
 
@@ -119,6 +121,17 @@ class Stations(NamedTuple):
     """Factor of the unit mark [s], shape (n, Q)."""
     warm: Warm | None = None
     """Warm states of sessions, if there are sessions; their prefill takes the place of the tabulated one."""
+
+
+def make_stations(prefill: Floats, servers: int, warm: Warm | None) -> Stations:
+    """Return empty sites with room for so many servers each, by their prefill [s], shape (n, Q); no request yet."""
+    n = len(prefill)
+    sites = np.zeros(n, dtype=SITE)
+    sites["head"] = sites["tail"] = NONE
+    sites["changed"] = -np.inf
+    room = np.zeros((n, max(1, servers)))
+    requests = np.zeros(0, dtype=REQUEST)
+    return Stations(requests, sites, room, prefill, np.zeros(prefill.shape), np.zeros(prefill.shape), warm)
 
 
 @inlined
@@ -221,6 +234,13 @@ def free_releases(i: int, now: float, stations: Stations) -> None:
     stations.sites[i]["busy"] = busy
 
 
+@inlined
+def has_free_server(i: int, now: float, stations: Stations) -> bool:
+    """Return whether a request that arrives at site i now would start at once; `advance` must have been there."""
+    concurrency, busy = stations.sites[i]["concurrency"], stations.sites[i]["busy"]
+    return bool(busy < concurrency or (busy == concurrency and stations.releases[i, 0] <= now))
+
+
 @kernel
 def expected_wait(i: int, now: float, stations: Stations) -> float:
     """Return the expected wait [s] of a request that arrives at site i now, from the queue it would find.
@@ -229,10 +249,10 @@ def expected_wait(i: int, now: float, stations: Stations) -> float:
     site's requests so far, over its servers.
     """
     advance(i, now, stations)
+    if has_free_server(i, now, stations):
+        return 0.0
     sites = stations.sites
     concurrency, busy = sites[i]["concurrency"], sites[i]["busy"]
-    if busy < concurrency or (busy == concurrency and stations.releases[i, 0] <= now):
-        return 0.0
     waiting = count_at(i, now, stations)
     mean = sites[i]["service_sum"] / sites[i]["service_count"]
     return float((waiting + busy - concurrency + 1) * mean / concurrency)

@@ -11,9 +11,17 @@ import numpy.typing as npt
 from geoedge.errors import GeoEdgeError
 from geoedge.scenario.sessions import HANDOVERS
 from geoedge.serving.checks import known, spread
-from geoedge.serving.sessions import HOST, NOBODY, SESSION, TURN, Warm
+from geoedge.serving.sessions import HOST, NOBODY, SESSION, TURN, Warm, retime
 
-__all__ = ["SessionRules", "TurnRecords", "Turns", "make_warm", "turn_records_of", "write_turns"]
+__all__ = [
+    "SessionRules",
+    "TurnRecords",
+    "Turns",
+    "change_backhaul",
+    "make_warm",
+    "turn_records_of",
+    "write_turns",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -252,3 +260,26 @@ def turn_records_of(rows: npt.NDArray[np.void]) -> TurnRecords:
         stall_s=rows["stall"].copy(),
         reload_s=rows["reload"].copy(),
     )
+
+
+def change_backhaul(
+    rates: Mapping[int, float], now: float, requests: npt.NDArray[np.void], warm: Warm
+) -> None:
+    """Let sites receive warm states at other rates [B/s] from now on [s].
+
+    Parameters
+    ----------
+    rates
+        New rate by site; at 0 nothing comes.
+    now
+        The clock.
+    requests
+        Rows of all requests so far, `geoedge.serving.stations.REQUEST`; those that have not started may be fetching.
+    warm
+        Warm states.
+    """
+    fetching = np.flatnonzero(np.isnan(requests["started"]) & (warm.turns["ready"][: requests.size] > now))
+    for site, rate in rates.items():
+        if rate != warm.backhaul[site]:
+            retime(fetching[requests["site"][fetching] == site], site, now, rate, warm)
+            warm.backhaul[site] = rate

@@ -95,8 +95,13 @@ class SiteAgent(mesa.Agent):  # type: ignore[misc]  # Mesa is untyped
 
     @property
     def concurrency(self) -> int:
-        """Requests that the site serves at once."""
-        return int(self.model.study.workload.concurrency[self.profile])
+        """Requests that the site may serve at once; fewer than its profile leaves room for while states arrive."""
+        return int(self.model.placement.servers[self.row])
+
+    @property
+    def states_bytes(self) -> int:
+        """Memory taken by the states that the site holds and by those that arrive [B]."""
+        return int(self.model.placement.states_bytes[self.row])
 
     @property
     def queue_length(self) -> int:

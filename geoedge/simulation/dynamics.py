@@ -15,6 +15,7 @@ from geoedge.errors import ScenarioError
 from geoedge.simulation.mobility import Asked
 from geoedge.simulation.tables import Drawn
 from geoedge.streams import stream
+from geoedge.study.events import look_up_events, sites_around
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,6 +92,7 @@ def occurrences(study: Study, seed: int) -> list[Occurrence]:
     CityError
         If a place is not known or has no land around it.
     """
+    look_up_events(study.scenario, study.city, study.layout)
     start, end = study.epochs[0][0], study.epochs[-1][1]
     found = [
         one
@@ -105,7 +107,6 @@ def occurrences(study: Study, seed: int) -> list[Occurrence]:
 
 def _of_event(study: Study, number: int, event: EventConfig, seed: int) -> Iterator[Occurrence]:
     place = place_of(study.city, event)
-    _check_sites(study, number, event)
     for k, start in enumerate(_instants(number, event, seed)):
         xy = _drawn_place(study, number, k, seed) if event.kind == "flash_crowd" and place is None else place
         crowd = None
@@ -148,18 +149,6 @@ def _drawn_place(study: Study, number: int, k: int, seed: int) -> Floats:
     return np.asarray(model.destination_xy[rng.choice(len(weight), p=weight / weight.sum())])
 
 
-def _check_sites(study: Study, number: int, event: EventConfig) -> None:
-    n = len(study.layout)
-    if event.sites is not None and max(event.sites) >= n:
-        msg = f"dynamics.events[{number}].sites = {max(event.sites)}: sites are numbered 0 to {n - 1}; name one of them"
-        raise ScenarioError(msg)
-    if event.count is not None and event.count > n:
-        msg = (
-            f"dynamics.events[{number}].count = {event.count}: there are {n} sites; at most so many can fail"
-        )
-        raise ScenarioError(msg)
-
-
 def _sites(
     study: Study, number: int, event: EventConfig, k: int, seed: int, xy: Floats | None
 ) -> tuple[int, ...]:
@@ -173,12 +162,7 @@ def _sites(
     if event.kind == "backhaul_loss":
         return tuple(range(n))
     if event.kind == "site_failure" and xy is not None:
-        radius = event.radius_m or RADIUS_M
-        near = np.flatnonzero(np.hypot(*(study.layout.xy - xy).T) <= radius)
-        if not len(near):
-            msg = f"dynamics.events[{number}].radius_m = {radius:g}: no site so near the place; choose a wider one"
-            raise ScenarioError(msg)
-        return tuple(near.tolist())
+        return sites_around(f"dynamics.events[{number}]", event, study.layout, xy)
     return ()
 
 

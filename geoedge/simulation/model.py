@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 import mesa
 import numpy as np
 
-from geoedge.city.trips import STREET
 from geoedge.control.memory import site_memory
 from geoedge.control.outage import OpenSites
 from geoedge.control.placement import Placement
 from geoedge.errors import GeoEdgeError
+from geoedge.scenario import require_scenario
 from geoedge.serving.draining import drained_s
 from geoedge.serving.events import ServingEngine
 from geoedge.simulation.agents import ControllerAgent, SiteAgent, UserAgent
 from geoedge.simulation.beliefs import Beliefs
 from geoedge.simulation.effects import Disturbances
+from geoedge.simulation.gauges import REPORTERS, Gauges
 from geoedge.simulation.mobility import Population, draw_requests
 from geoedge.simulation.outcome import results_of
 from geoedge.simulation.routing import routing_of
@@ -35,8 +36,6 @@ from geoedge.theory.services import make_law
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from geoedge.city.city import City
     from geoedge.city.demand import Demand
     from geoedge.control.measure import Seen
@@ -47,27 +46,13 @@ if TYPE_CHECKING:
     from geoedge.sites import Layout
     from geoedge.study import Study
 
-    Floats = NDArray[np.float64]
-
 __all__ = ["REPORTERS", "STEP_S", "EdgeCity"]
 
 STEP_S = 60.0
 """Simulated time of a step [s]."""
-REPORTERS = (
-    "time_s",
-    "requests",
-    "coverage",
-    "mean_ttft_s",
-    "waiting",
-    "travelling_share",
-    "utilization",
-    "sites_in_transit",
-    "moved_bytes",
-)
-"""Properties of the model that `DataCollector` keeps, one number each a step."""
 
 
-class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
+class EdgeCity(Gauges, mesa.Model):  # type: ignore[misc]  # Mesa is untyped
     """A city of moving users who ask edge sites.
 
     Parameters
@@ -119,6 +104,7 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
         label: str = "simulation",
         agent_reporters: Mapping[type[mesa.Agent], Mapping[str, Any]] | None = None,
     ) -> None:
+        require_scenario(scenario, "EdgeCity")
         super().__init__(rng=_checked_seed(scenario.seed if rng is None else rng))
         self.seed = int(scenario.seed if rng is None else rng)
         self.scenario = scenario.override(changes) if changes else scenario
@@ -348,75 +334,6 @@ class EdgeCity(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
             "predicted_utilization": self.held.utilization,
             "rejected": self.tally.rejected,
         }
-
-    def _decide(self) -> None:
-        """Judge the requests whose fate at the TTFT target is known by now and was not a step ago."""
-        target = self.scenario.target.ttft_target_s
-        records = self.engine.records(self._decided)
-        count = int(np.searchsorted(records.created_s, self.clock_s - target, side="right"))
-        ttft = records.ttft_s[:count]
-        self._decided += count
-        known = ttft[np.isfinite(ttft)]
-        self._recent = (
-            float(np.mean(ttft <= target)) if count else float("nan"),
-            float(known.mean()) if known.size else float("nan"),
-        )
-
-    # -- what reporters and agents ask ---------------------------------------------------------------
-
-    @property
-    def time_s(self) -> float:
-        """The clock [s since midnight]."""
-        return self.clock_s
-
-    @property
-    def requests(self) -> int:
-        """Requests made in the last step."""
-        return self.last.routed
-
-    @property
-    def coverage(self) -> float:
-        """Share in time of the requests whose fate was decided in the last step."""
-        return self._recent[0]
-
-    @property
-    def mean_ttft_s(self) -> float:
-        """Mean TTFT of those of them that have started [s]."""
-        return self._recent[1]
-
-    @property
-    def waiting(self) -> int:
-        """Requests waiting at sites."""
-        return int(self.last.waiting.sum())
-
-    @property
-    def utilization(self) -> float:
-        """Busy servers over servers in the last step, all sites together."""
-        return float(self.last.busy_s.sum() / max(self.last.server_s.sum(), 1e-12))
-
-    @property
-    def travelling_share(self) -> float:
-        """Share of users on the street."""
-        return float(np.mean(self.whereabouts[1] == STREET))
-
-    @property
-    def sites_in_transit(self) -> int:
-        """Sites that wait for states."""
-        return len(self.placement.in_transit)
-
-    @property
-    def moved_bytes(self) -> float:
-        """Bytes moved by the controller so far [B]."""
-        return self.controller.moved_bytes
-
-    @property
-    def whereabouts(self) -> tuple[Floats, NDArray[np.int8]]:
-        """Where all users are now [m], shape (N, 2), and what they do, shape (N,)."""
-        cached = getattr(self, "_whereabouts", None)
-        if cached is None or cached[0] != self.clock_s:
-            cached = (self.clock_s, *self.population.positions(self.clock_s))
-            self._whereabouts = cached
-        return cached[1], cached[2]
 
 
 def _checked_seed(seed: int) -> int:

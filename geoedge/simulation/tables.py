@@ -282,10 +282,11 @@ def action_table(
     An epoch's realised gain is what its actions did in hindsight: the field's coverage with them less the field's
     coverage without them, both under the demand that really came and at the prices set for the demand before.
     It is shared out over the epoch's actions in the ratio of their predicted gains, or evenly where some promised
-    none, so that the rows add up to it. How far the field itself is off is no part of it and has its own column: ``model_error`` is the coverage
-    measured in the epoch less the field's with the actions, the same for all actions of an epoch and not shared
-    out. Both are NaN where sites report waits themselves, of which the field knows nothing; there only paired
-    runs tell. So they are for what sites do by themselves, which no plan has promised.
+    none, so that the rows add up to it; an action whose sites have all failed meanwhile has no part in it, and NaN. How
+    far the field itself is off is no part of it and has its own column: ``model_error`` is the coverage measured in the
+    epoch less the field's with the actions, the same for all actions of an epoch and not shared out. Both are NaN where
+    sites report waits themselves, of which the field knows nothing; there only paired runs tell. So they are for what
+    sites do by themselves, which no plan has promised.
 
     ``transfer_s`` is the time that the bytes take at the backhaul's rate; they begin to move at ``moving_s``, when
     running requests leave room, and the last of them is there at ``effective_s``. Both are NaN if it never came to that.
@@ -301,17 +302,11 @@ def action_table(
     journal
         The journal of the placement.
     """
-    promised: dict[int, list[float]] = {}
-    for entry in log:
-        if entry.action.kind not in REPAIRS:
-            promised.setdefault(entry.epoch, []).append(entry.action.predicted_gain)
-    rows = []
-    for entry, (moving, effective) in zip(log, outcomes(log, journal), strict=True):
+    shares, rows = _shares(log, reviews), []
+    for entry, share, (moving, effective) in zip(log, shares, outcomes(log, journal), strict=True):
         first, *others = entry.action.changes
         review, measured = reviews.get(entry.epoch), measured_coverage.get(entry.epoch, np.nan)
         review = None if entry.action.kind in REPAIRS else review
-        gains = promised.get(entry.epoch, [1.0])
-        share = entry.action.predicted_gain / sum(gains) if min(gains) > 0.0 else 1.0 / len(gains)
         rows.append(
             {
                 "epoch": entry.epoch,
@@ -333,6 +328,26 @@ def action_table(
             }
         )
     return pd.DataFrame(rows, columns=list(_ACTION_TYPES)).astype(_ACTION_TYPES)
+
+
+def _shares(log: Sequence[LogEntry], reviews: Mapping[int, Review]) -> list[float]:
+    """Return which part of its epoch's gain each action has; NaN for those that no review is about."""
+    judged = [
+        entry.action.kind not in REPAIRS
+        and entry.epoch in reviews
+        and reviews[entry.epoch].judges(entry.action)
+        for entry in log
+    ]
+    promised: dict[int, list[float]] = {}
+    for entry, counts in zip(log, judged, strict=True):
+        if counts:
+            promised.setdefault(entry.epoch, []).append(entry.action.predicted_gain)
+    shares = []
+    for entry, counts in zip(log, judged, strict=True):
+        gains = promised.get(entry.epoch, [0.0])
+        share = entry.action.predicted_gain / sum(gains) if min(gains) > 0.0 else 1.0 / len(gains)
+        shares.append(share if counts else np.nan)
+    return shares
 
 
 _ACTION_TYPES = {

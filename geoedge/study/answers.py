@@ -22,6 +22,7 @@ __all__ = ["PolicyName", "field_answers", "solve", "solve_field", "theory_answer
 
 A = TypeVar("A", bound=Answer)
 PolicyName = Literal["load_aware", "prefix_only", "nearest"]
+"""Name of a routing policy that theory and field solve."""
 
 
 def theory_answers(

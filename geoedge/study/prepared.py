@@ -12,6 +12,7 @@ import numpy as np
 
 from geoedge.errors import ScenarioError
 from geoedge.streams import stream
+from geoedge.study.events import look_up_events
 from geoedge.study.inputs import ways_to
 
 if TYPE_CHECKING:
@@ -101,7 +102,13 @@ class Study:
         return np.array([demand.request_rate for demand in self.demand]) * self.measured_s
 
     def with_layout(self, layout: Layout) -> Study:
-        """Return the same study on other sites."""
+        """Return the same study on other sites.
+
+        Parameters
+        ----------
+        layout
+            The other sites, with their profiles.
+        """
         return replace(self, layout=layout)
 
     def with_sites(self, chosen: NDArray[np.bool_]) -> Study:
@@ -163,6 +170,11 @@ def request_rates(scenario: Scenario, workload: Workload, seed: int | None = Non
     seed
         Seed of a run: its random drifts of popularity are then in; else only those that are stated, as theory and
         field know them.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario states no rate of a user.
     """
     from geoedge.city.demand import RequestRates
     from geoedge.city.popularity import drifting
@@ -193,9 +205,9 @@ def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | No
     Raises
     ------
     ScenarioError
-        If the scenario has no city, or no users.
+        If the scenario has no city, or no users, or an event is about sites that do not exist.
     CityError
-        If the map or the sites cannot be used.
+        If the map or the sites cannot be used, or an event is at a place that the city does not know.
     """
     from geoedge.city import load_city
     from geoedge.city.demand import demand_of
@@ -213,6 +225,7 @@ def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | No
         city = load_city(scenario.city)
     if layout is not None:
         _check_map(layout, city)
+    look_up_events(scenario, city, layout)
     moves = scenario.mobility
     mobility = make_mobility(
         city,
@@ -244,6 +257,7 @@ def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | No
             if across is None
             else _inside(across, scenario, city)
         )
+    look_up_events(scenario, city, layout)
     layout = _placed(layout, scenario, workload, whole, "placement")
     ring = _ring(scenario, city, workload, whole, across) if scenario.field.edge == "buffer" else None
     return Study(scenario, city, layout, workload, mobility, tuple(demand), presence.activity_shares, ring)

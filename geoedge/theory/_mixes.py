@@ -104,7 +104,13 @@ class PlacementLimits:
             _refuse("memory_budget_bytes", f"{self.memory_budget_bytes:.6g}", allowed)
 
     def memory(self, placement_probability: ArrayLike) -> float:
-        """Return the mean memory of a site Σ π_s B_s [B]."""
+        """Return the mean memory of a site Σ π_s B_s [B].
+
+        Parameters
+        ----------
+        placement_probability
+            Share π_s of the sites that hold each profile, shape (S,).
+        """
         return float(np.asarray(placement_probability, dtype=np.float64) @ self.persistent_bytes)
 
     def lightest(self) -> FloatArray:
@@ -118,14 +124,28 @@ class PlacementLimits:
         return mix
 
     def holds(self, placement_probability: ArrayLike, tolerance: float = 1e-9) -> bool:
-        """Return whether a mix keeps the limits, up to a share `tolerance` of each."""
+        """Return whether a mix keeps the limits.
+
+        Parameters
+        ----------
+        placement_probability
+            Share π_s of the sites that hold each profile, shape (S,).
+        tolerance
+            Share of each limit by which it may be passed.
+        """
         mix = np.asarray(placement_probability, dtype=np.float64)
         inside = (mix >= self.least - tolerance) & (mix <= self.most + tolerance)
         in_memory = self.memory(mix) <= self.memory_budget_bytes * (1.0 + tolerance)
         return bool(inside.all()) and in_memory and abs(float(mix.sum()) - 1.0) <= tolerance
 
     def binding(self, placement_probability: ArrayLike) -> Binding:
-        """Return the limits that a mix reaches."""
+        """Return the limits that a mix reaches.
+
+        Parameters
+        ----------
+        placement_probability
+            Share π_s of the sites that hold each profile, shape (S,).
+        """
         mix = np.asarray(placement_probability, dtype=np.float64)
         return Binding(
             self.memory(mix) >= self.memory_budget_bytes * (1.0 - _BINDS),

@@ -34,7 +34,13 @@ class DampedHistory(NamedTuple):
     """Largest difference between the two [s], shape (n + 1,). The step itself is η times as long, and no residual."""
 
     def settled(self, tolerance: float = 1e-6) -> int | None:
-        """Return the first step from which the residual stays within a tolerance [s], or None if it does not."""
+        """Return the first step from which the residual stays within a tolerance, or None if it does not.
+
+        Parameters
+        ----------
+        tolerance
+            Residual to stay below [s].
+        """
         off = np.flatnonzero(~(self.residual_s <= tolerance))
         first = 0 if off.size == 0 else int(off[-1]) + 1
         return first if first < self.residual_s.size else None

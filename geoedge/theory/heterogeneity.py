@@ -61,9 +61,10 @@ from geoedge.errors import GeoEdgeError
 from geoedge.theory._loads import TierLaw, served_law, tier_law
 from geoedge.theory._own_waits import Bins, gather, served
 from geoedge.theory._patch import Patch, Settled
+from geoedge.theory._served import Nodes
 from geoedge.theory._typical import make_patch, settled_levels
 from geoedge.theory.cells import sample_cells
-from geoedge.theory.coverage import TheoryAnswer, _Nodes, solve
+from geoedge.theory.coverage import TheoryAnswer, solve
 from geoedge.theory.equilibrium import Equilibrium, Policy
 from geoedge.theory.network import TieredNetwork
 from geoedge.theory.protocols import QueueOfMix, WaitModel, select
@@ -72,7 +73,9 @@ __all__ = ["LOAD_LAWS", "LoadLaw", "SiteLoadAnswer", "solve_law"]
 
 FloatArray = NDArray[np.float64]
 LoadLaw = Literal["mean_field", "per_tier", "per_site"]
+"""Name of a law of the load that a request meets."""
 LOAD_LAWS: tuple[LoadLaw, ...] = get_args(LoadLaw)
+"""Their names."""
 
 # points over distance and over remaining time at which a mixed wait distribution is held
 _RADII, _TIMES = 72, 32
@@ -256,13 +259,13 @@ class _OwnWaits(SiteLoadAnswer):
         asked = network.type_probability
         return np.divide(found, asked, out=np.array(self.equilibrium.association), where=asked > 0.0)
 
-    def _rule(self, limit: FloatArray | None = None, layer: FloatArray | None = None) -> Iterator[_Nodes]:
+    def _rule(self, limit: FloatArray | None = None, layer: FloatArray | None = None) -> Iterator[Nodes]:
         """Yield the middles of the patch's bins, as far as they lie below the limit."""
         bins = self.bins
         everything = np.full((self.network.tiers, self.network.types), np.inf)
         delay, share = bins.below(everything if limit is None else limit)
         kept = share > 0.0
-        yield _Nodes(bins.kind[kept], bins.tier[kept], delay[kept], share[kept])
+        yield Nodes(bins.kind[kept], bins.tier[kept], delay[kept], share[kept])
 
 
 def _own_waits(point: Equilibrium) -> SiteLoadAnswer:

@@ -92,7 +92,13 @@ class Sample:
         return self.radio + self.wait + self.prefill
 
     def mean(self, value: FloatArray) -> tuple[float, float]:
-        """Return the mean over requests of a value each, shape (n,), and its standard error."""
+        """Return the mean over requests and its standard error.
+
+        Parameters
+        ----------
+        value
+            One value a request, shape (n,).
+        """
         return mean_and_error(value)
 
     def ttft_coverage(self, tau: float) -> tuple[float, float]:
@@ -100,7 +106,15 @@ class Sample:
         return self.mean((self.ttft <= tau).astype(np.float64))
 
     def association(self, tiers: int, types: int) -> tuple[FloatArray, FloatArray]:
-        """Return the share of each type that each tier serves, shape (S, Q), and its standard error."""
+        """Return the share of each type that each tier serves, shape (S, Q), and its standard error.
+
+        Parameters
+        ----------
+        tiers
+            Number of tiers S.
+        types
+            Number of request types Q.
+        """
         count = np.zeros((tiers, types))
         np.add.at(count, (self.tier, self.request_type), 1.0)
         total = np.maximum(count.sum(axis=0), 1.0)
@@ -111,6 +125,13 @@ class Sample:
         """Return the mean distance given tier and type [km], shape (S, Q), and its standard error.
 
         Both are NaN where fewer than two requests of the type were served by the tier.
+
+        Parameters
+        ----------
+        tiers
+            Number of tiers S.
+        types
+            Number of request types Q.
         """
         mean, error = np.full((2, tiers, types), np.nan)
         for s, q in np.ndindex(tiers, types):

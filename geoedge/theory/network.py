@@ -156,11 +156,28 @@ class TieredNetwork:
         return replace(self, tier_density=self.tier_density * factor)
 
     def with_intensity(self, request_intensity: float) -> TieredNetwork:
-        """Return the network under another request intensity [1/(s km²)]."""
+        """Return the network under another request intensity.
+
+        Parameters
+        ----------
+        request_intensity
+            Requests λ_u ν [1/(s km²)].
+        """
         return replace(self, request_intensity=request_intensity)
 
     def with_placement(self, placement_probability: ArrayLike) -> TieredNetwork:
-        """Return the network with its sites spread anew over the profiles, π_s summing to one, Eq. (8)."""
+        """Return the network with its sites spread anew over the profiles, π_s summing to one, Eq. (8).
+
+        Parameters
+        ----------
+        placement_probability
+            Share π_s of the sites that get each profile, shape (S,).
+
+        Raises
+        ------
+        GeoEdgeError
+            If they are not S shares that add up to one.
+        """
         placement = np.asarray(placement_probability, dtype=np.float64)
         if placement.shape != (self.tiers,) or not abs(float(placement.sum()) - 1.0) <= 1e-9:
             _refuse("placement_probability", placement.tolist(), f"{self.tiers} values that add up to 1")

@@ -23,29 +23,79 @@ class WaitModel(Protocol):
     def mean_wait(
         self, arrival_rate: ArrayLike, service_rate: ArrayLike, concurrency: ArrayLike
     ) -> FloatArray:
-        """Return the mean wait [s], infinite where the load reaches the concurrency."""
+        """Return the mean wait [s], infinite where the load reaches the concurrency.
+
+        Parameters
+        ----------
+        arrival_rate
+            Arrivals λ at each tier or site [1/s].
+        service_rate
+            Services μ of one server [1/s].
+        concurrency
+            Number of servers c.
+        """
         ...
 
     def wait_cdf(
         self, time: ArrayLike, arrival_rate: ArrayLike, service_rate: ArrayLike, concurrency: ArrayLike
     ) -> FloatArray:
-        """Return the probability to wait at most `time` [s], zero everywhere at an unstable queue."""
+        """Return the probability to wait no longer than so, zero everywhere at an unstable queue.
+
+        Parameters
+        ----------
+        time
+            Waits [s].
+        arrival_rate
+            Arrivals λ at each tier or site [1/s].
+        service_rate
+            Services μ of one server [1/s].
+        concurrency
+            Number of servers c.
+        """
         ...
 
     def wait_quantile(
         self, probability: ArrayLike, arrival_rate: ArrayLike, service_rate: ArrayLike, concurrency: ArrayLike
     ) -> FloatArray:
-        """Return the least wait [s] that is kept with this probability."""
+        """Return the least wait [s] that is kept with this probability.
+
+        Parameters
+        ----------
+        probability
+            Shares of requests, below one.
+        arrival_rate
+            Arrivals λ at each tier or site [1/s].
+        service_rate
+            Services μ of one server [1/s].
+        concurrency
+            Number of servers c.
+        """
         ...
 
     def normalised_wait_and_slope(
         self, offered_load: ArrayLike, concurrency: ArrayLike
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the mean wait in mean service times and its derivative by the load."""
+        """Return the mean wait in mean service times and its derivative by the load.
+
+        Parameters
+        ----------
+        offered_load
+            Load a = λ/μ [servers].
+        concurrency
+            Number of servers c.
+        """
         ...
 
     def offered_load_for_wait(self, wait: ArrayLike, concurrency: ArrayLike) -> FloatArray:
-        """Return the load [servers] at which the normalised wait has this value."""
+        """Return the load [servers] at which the normalised wait has this value.
+
+        Parameters
+        ----------
+        wait
+            Mean wait in mean service times.
+        concurrency
+            Number of servers c.
+        """
         ...
 
 
@@ -54,7 +104,13 @@ class PerSite(Protocol):
     """A wait model with a parameter of its own for each tier or site, which can be asked for some of them."""
 
     def select(self, index: ArrayLike) -> WaitModel:
-        """Return the model of the tiers or sites with these indices."""
+        """Return the model of some tiers or sites.
+
+        Parameters
+        ----------
+        index
+            Indices or a mask of the tiers or sites.
+        """
         ...
 
 

@@ -70,7 +70,13 @@ class SelectionRegions:
     boundaries: tuple[PairBoundary, ...]
 
     def share(self, site: int) -> float:
-        """Return the share of grid points that a site serves."""
+        """Return the share of grid points that a site serves.
+
+        Parameters
+        ----------
+        site
+            Index of the site.
+        """
         return float((self.owner == site).mean())
 
 

@@ -57,7 +57,13 @@ class ServiceLaw(Protocol):
         ...
 
     def unit_service(self, mark: FloatArray) -> FloatArray:
-        """Return the random part, of unit mean, of unit-exponential marks."""
+        """Return the random part, of unit mean, of unit-exponential marks.
+
+        Parameters
+        ----------
+        mark
+            Unit-exponential draws, any shape.
+        """
         ...
 
 
@@ -131,7 +137,13 @@ class NamedLaw:
         return _PARTS[self.name](prefill, decode, mixture)
 
     def unit_service(self, mark: FloatArray) -> FloatArray:
-        """Return the random part, of unit mean, of unit-exponential marks."""
+        """Return the random part, of unit mean, of unit-exponential marks.
+
+        Parameters
+        ----------
+        mark
+            Unit-exponential draws, any shape.
+        """
         return mark if self.scv is None else unit_quantile(self.scv, mark)
 
 

@@ -66,6 +66,11 @@ class PrefixForest:
 
         Parents may come after their children.
 
+        Parameters
+        ----------
+        edges
+            Name of each vertex, of its parent, and its depth [token].
+
         Raises
         ------
         ScenarioError
@@ -90,6 +95,11 @@ class PrefixForest:
     def index(self, name: str) -> int:
         """Return the index of a vertex.
 
+        Parameters
+        ----------
+        name
+            Its name.
+
         Raises
         ------
         ScenarioError
@@ -102,11 +112,28 @@ class PrefixForest:
             raise ScenarioError(msg) from None
 
     def indices(self, names: Iterable[str]) -> frozenset[int]:
-        """Return the indices of some vertices."""
+        """Return the indices of some vertices.
+
+        Parameters
+        ----------
+        names
+            Their names.
+
+        Raises
+        ------
+        ScenarioError
+            If there is none of a name.
+        """
         return frozenset(self.index(name) for name in names)
 
     def path(self, vertex: int) -> tuple[int, ...]:
-        """Return the vertices from the root to this one, P_q of a prompt that ends in it; empty for `ROOT`."""
+        """Return the vertices from the root to this one, P_q of a prompt that ends in it; empty for `ROOT`.
+
+        Parameters
+        ----------
+        vertex
+            Index of the vertex.
+        """
         upward: list[int] = []
         while vertex != ROOT:
             upward.append(vertex)
@@ -114,7 +141,13 @@ class PrefixForest:
         return tuple(reversed(upward))
 
     def closure(self, vertices: Iterable[int]) -> frozenset[int]:
-        """Return the vertices with all their ancestors, the smallest ancestor-closed set that holds them."""
+        """Return the vertices with all their ancestors, the smallest ancestor-closed set that holds them.
+
+        Parameters
+        ----------
+        vertices
+            Indices of the vertices.
+        """
         closed: set[int] = set()
         for start in vertices:
             vertex = start
@@ -124,17 +157,34 @@ class PrefixForest:
         return frozenset(closed)
 
     def is_closed(self, vertices: Collection[int]) -> bool:
-        """Return whether each vertex's parent is in the set too."""
+        """Return whether each vertex's parent is in the set too.
+
+        Parameters
+        ----------
+        vertices
+            Indices of the vertices.
+        """
         chosen = set(vertices)
         return all(self.parents[vertex] == ROOT or self.parents[vertex] in chosen for vertex in chosen)
 
     def segment_tokens(self, vertex: int) -> int:
-        """Return the tokens that a vertex adds to its parent, ℓ_v − ℓ_parent(v) [token]."""
+        """Return the tokens that a vertex adds to its parent, ℓ_v − ℓ_parent(v) [token].
+
+        Parameters
+        ----------
+        vertex
+            Index of the vertex.
+        """
         parent = self.parents[vertex]
         return self.depth_tokens[vertex] - (self.depth_tokens[parent] if parent != ROOT else 0)
 
     def unique_tokens(self, vertices: Iterable[int]) -> int:
         """Return the tokens that an ancestor-closed set stores, each once, Eq. (5) [token].
+
+        Parameters
+        ----------
+        vertices
+            Indices of the vertices.
 
         Raises
         ------
@@ -163,7 +213,15 @@ class PrefixForest:
     def hit_matrix(
         self, profiles: Iterable[Collection[int]], vertices: Iterable[int]
     ) -> npt.NDArray[np.int64]:
-        """Return the hits d of every profile for every prompt [token], shape (S, Q)."""
+        """Return the hits d of every profile for every prompt [token], shape (S, Q).
+
+        Parameters
+        ----------
+        profiles
+            What each profile stores, as indices of vertices.
+        vertices
+            Where each prompt ends in the forest.
+        """
         ends = list(vertices)
         rows = [[self.hit_tokens(stored, vertex) for vertex in ends] for stored in profiles]
         return np.array(rows, dtype=np.int64).reshape(len(rows), len(ends))

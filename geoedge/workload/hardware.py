@@ -59,11 +59,27 @@ class Prefill(ABC):
         """Return g(n) [s] for numbers of tokens to compute, any shape."""
 
     def residual(self, prompt_tokens: npt.ArrayLike, hit_tokens: npt.ArrayLike) -> Floats:
-        """Return the residual prefill time T_pf = g(L − d), Eq. (12) [s]; shapes broadcast."""
+        """Return the residual prefill time T_pf = g(L − d), Eq. (12) [s]; shapes broadcast.
+
+        Parameters
+        ----------
+        prompt_tokens
+            Length L of the prompt [token].
+        hit_tokens
+            Tokens d that a cache saves [token].
+        """
         return self(np.asarray(prompt_tokens, dtype=np.float64) - np.asarray(hit_tokens, dtype=np.float64))
 
     def saving(self, prompt_tokens: npt.ArrayLike, hit_tokens: npt.ArrayLike) -> Floats:
-        """Return the prefill time saved by a hit, Δ = g(L) − g(L − d), Eq. (6) [s]; shapes broadcast."""
+        """Return the prefill time saved by a hit, Δ = g(L) − g(L − d), Eq. (6) [s]; shapes broadcast.
+
+        Parameters
+        ----------
+        prompt_tokens
+            Length L of the prompt [token].
+        hit_tokens
+            Tokens d that a cache saves [token].
+        """
         return np.asarray(self(prompt_tokens) - self.residual(prompt_tokens, hit_tokens))
 
 
@@ -137,7 +153,15 @@ class PrefillTable(Prefill):
 
     @classmethod
     def of(cls, curve: Callable[[Floats], npt.ArrayLike], tokens: Iterable[int]) -> PrefillTable:
-        """Return a curve measured at these lengths, so that a scenario and its run folder can hold it."""
+        """Return a curve measured at these lengths, so that a scenario and its run folder can hold it.
+
+        Parameters
+        ----------
+        curve
+            Prefill time [s] by length [token].
+        tokens
+            Lengths to measure [token].
+        """
         lengths = tuple(int(n) for n in tokens)
         times = np.asarray(curve(np.array(lengths, dtype=np.float64)), dtype=np.float64)
         return cls(lengths, tuple(times.tolist()))

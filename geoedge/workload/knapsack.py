@@ -64,7 +64,7 @@ def best_prefixes(
     budget_tokens
         Memory [token].
     block_tokens
-        Tokens of a block, if memory is given out in whole blocks to each vertex; exact to the token if omitted.
+        Size of a block [token], if memory is given out in whole blocks to each vertex; exact to the token if omitted.
 
     Raises
     ------

@@ -39,6 +39,17 @@ class CacheProfile:
     ) -> CacheProfile:
         """Return the profile that stores these prefixes, B_s = κ × unique tokens, Eq. (5).
 
+        Parameters
+        ----------
+        name
+            Its name.
+        forest
+            The forest that prefixes are from.
+        prefixes
+            Names of the prefixes, with all their ancestors.
+        kv_bytes_per_token
+            Keys and values κ of one token [B/token].
+
         Raises
         ------
         ScenarioError

@@ -105,12 +105,24 @@ class Workload:
 
 
 def build_forest(workload: WorkloadConfig) -> PrefixForest:
-    """Return the prefix forest of a scenario."""
+    """Return the prefix forest of a scenario.
+
+    Parameters
+    ----------
+    workload
+        A scenario's workload.
+    """
     return PrefixForest.from_edges((v.name, v.parent or None, v.depth_tokens) for v in workload.prefixes)
 
 
 def prefill_curve(hardware: HardwareConfig) -> Prefill:
-    """Return the prefill curve of a scenario's hardware, measured or by its coefficients."""
+    """Return the prefill curve of a scenario's hardware, measured or by its coefficients.
+
+    Parameters
+    ----------
+    hardware
+        A scenario's hardware.
+    """
     if hardware.prefill_table_tokens is not None and hardware.prefill_table_s is not None:
         return PrefillTable(hardware.prefill_table_tokens, hardware.prefill_table_s)
     return PrefillCurve(hardware.prefill_linear_s, hardware.prefill_quadratic_s, hardware.prefill_constant_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from geoedge.compare import compare, control_epochs, control_table, interval, variants
@@ -11,6 +12,7 @@ from geoedge.errors import GeoEdgeError
 from geoedge.scenario import load_scenario
 from geoedge.study import field_answers, theory_answers
 from geoedge.sweep import Replication
+from tests.test_results import make_results
 
 
 def test_the_interval_of_three_numbers_is_students() -> None:
@@ -36,6 +38,19 @@ def test_theory_and_field_side_by_side(small_study) -> None:
     assert "TTFT coverage [–]" in repr(table)
     with pytest.raises(GeoEdgeError, match="must be given"):
         compare(theory, field)
+
+
+def test_rejections_have_a_row_where_there_are_some() -> None:
+    taken = make_results()
+    site = pa.array(np.array([0, 0, -1, 1, 0], dtype=np.int32))  # the first one is of the warm-up
+    place = taken.records.column_names.index("site")
+    rejecting = make_results(records=taken.records.set_column(place, "site", site))
+    assert "rejected_share" not in compare(taken).wide.index
+    wide = compare(taken, rejecting, labels=["all", "most"]).wide
+    assert list(wide.loc["rejected_share"]) == [0.0, 0.25]
+    rows = compare([taken, rejecting]).table.set_index("metric")
+    assert rows.loc["rejected_share", "value"] == 0.125
+    assert rows.loc["rejected_share", "label"] == "rejected"
 
 
 def test_every_variant_differs_and_the_last_is_the_scenario_itself() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from geoedge import cli
 from geoedge.compare.controllers import ControllerComparison
 from geoedge.compare.controllers.ratios import paired, share
 from geoedge.compare.controllers.tables import returns
+from geoedge.compare.controllers.words import heading, row_words
 from geoedge.errors import GeoEdgeError, ScenarioError
 from geoedge.sweep import Replication
 from tests.conftest import SMALL
@@ -79,6 +81,21 @@ def test_differences_are_taken_pair_by_pair() -> None:
     assert row["change_high"] - row["change_low"] < 0.1 * wide  # days differ far more than pairs do
     assert table.loc["static", "change"] == 0.0
     assert (row["moves"], row["moved_gb"]) == (3, pytest.approx(6.0))
+
+
+def test_rejections_have_a_column_where_there_are_some() -> None:
+    found = contest(static=STATIC, greedy=STATIC + NOISE)
+    assert "rejected" not in heading(found)
+    runs = {
+        name: [replace(run, rejected_share=0.04 * (name == "greedy") * run.replication) for run in line]
+        for name, line in found.runs.items()
+    }
+    found = replace(found, runs=runs)
+    rows = [
+        dict(zip(heading(found), row_words(found, row), strict=True)) for _, row in found.table.iterrows()
+    ]
+    assert [row["rejected"] for row in rows] == ["0.0%", "8.0%"]
+    assert "8.0%" in repr(found)
 
 
 def test_a_share_is_every_theta_that_is_not_refuted() -> None:

@@ -48,7 +48,8 @@ def grid_streets(mode: str, speed: float, blocks: int = 4) -> StreetGraph:
 @pytest.fixture(scope="session")
 def town() -> City:
     none = np.zeros(0)
-    names = np.array([], dtype=object)
+    places = np.array([(EAST + 100, NORTH + 140 * (k + 1)) for k in range(len(HOSTILE) - 1)])
+    kinds = ["amenity=townhall", "amenity=cinema", "shop=<b>x</b>", "amenity=townhall", "amenity=theatre"]
     return City(
         name="town",
         crs="EPSG:32632",
@@ -60,7 +61,11 @@ def town() -> City:
         buildings=BuildingTable(
             np.zeros((0, 2)), none, none, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
         ),
-        places=PlaceTable(np.zeros((0, 2)), names, names),
+        places=PlaceTable(
+            np.vstack([places, places[:1]]),
+            np.array([*kinds, "amenity=casino"], dtype=object),
+            np.array(HOSTILE, dtype=object),  # the last has no name
+        ),
     )
 
 
@@ -147,6 +152,7 @@ def _records(sites: pd.DataFrame, scenario: Scenario, rng: np.random.Generator) 
             "created_s": created,
             "user": rng.integers(0, 50, n).astype(np.int32),
             "activity": rng.integers(0, 4, n).astype(np.int8),
+            "request_type": np.random.default_rng(9).choice(4, n, p=[0.1, 0.5, 0.0, 0.4]).astype(np.int16),
             "x_m": EAST + rng.uniform(0, 800, n),
             "y_m": NORTH + rng.uniform(0, 800, n),
             "epoch": ((created - 25_200.0) // 3_600).astype(np.int16),

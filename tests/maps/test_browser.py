@@ -8,6 +8,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
@@ -22,7 +23,7 @@ from geoedge.maps import city_map, words
 from geoedge.maps.levels import LevelScale
 from geoedge.maps.view import RunView
 from geoedge.results import Results
-from tests.maps.conftest import make_events
+from tests.maps.conftest import EAST, HOSTILE, NORTH, make_events
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +36,7 @@ if (canvas) {
   const drawn = canvas.toDataURL();
   return drawn === blank.toDataURL() ? "" : drawn;
 }
-return [...pane.querySelectorAll("path, .rank")].map((e) => e.outerHTML).join();
+return [...pane.querySelectorAll("path, .leaflet-marker-icon")].map((e) => e.outerHTML).join();
 """
 SLIDE = """
 const slider = document.querySelector("[data-choose=epoch]");
@@ -94,13 +95,7 @@ def address(run: Results, town: City, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture
 def opened(browser: Any, address: str) -> Callable[..., Any]:
     def show(size: tuple[int, int] = DESKTOP, hash: str = "") -> Any:
-        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        browser.get("about:blank")
-        for kind in ("browser", "performance"):
-            browser.get_log(kind)
-        browser.get(address + hash)
-        settle(browser)
+        visit(browser, address + hash, size)
         return browser
 
     return show
@@ -122,6 +117,27 @@ def click(browser: Any, selector: str) -> None:
     browser.execute_script("document.querySelector(arguments[0]).click()", selector)
 
 
+def violations(browser: Any) -> list[tuple[str, str, list[str]]]:
+    """Return what axe-core finds wrong, with its impact and the elements."""
+    browser.execute_script((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
+    found, passed = browser.execute_async_script(
+        "const done = arguments[0]; axe.run(document).then(({ violations, passes }) => done([violations, passes.length]));"
+    )
+    assert passed > 15
+    return [(one["id"], one["impact"], [node["html"] for node in one["nodes"]]) for one in found]
+
+
+def visit(browser: Any, address: str, size: tuple[int, int] = DESKTOP) -> None:
+    """Open a page in a window of that size, with nothing in the logs from before."""
+    metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.get("about:blank")
+    for kind in ("browser", "performance"):
+        browser.get_log(kind)
+    browser.get(address)
+    settle(browser)
+
+
 def requested(browser: Any) -> list[str]:
     entries = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
     return [e["params"]["request"]["url"] for e in entries if e["method"] == "Network.requestWillBeSent"]
@@ -132,7 +148,7 @@ def test_it_asks_for_nothing_and_complains_of_nothing(
     opened: Callable[..., Any], address: str, size: tuple[int, int]
 ) -> None:
     browser = opened(size)
-    for theme in ("ttft", "coverage", "difference", "demand", "none", "regions", "people"):
+    for theme in ("ttft", "coverage", "difference", "demand", "crowd", "none", "regions", "people", "places"):
         click(browser, f"[data-theme={theme}]")
     time.sleep(0.3)
     assert browser.get_log("browser") == []
@@ -169,6 +185,7 @@ def test_surfaces_exclude_each_other_and_each_brings_its_legend(opened: Callable
         "coverage": "Requests in time",
         "difference": "Real map minus Poisson prediction",
         "demand": "Request density",
+        "crowd": "People who asked",
     }
     own = set(legends.values()) - {None, "Cache profile"}
     for theme, legend in legends.items():
@@ -200,7 +217,7 @@ def test_the_slider_moves_everything_that_depends_on_the_epoch(opened: Callable[
     assert all(early[pane] != late[pane] for pane in panes)
     click(browser, "[data-step='1']")
     assert {pane: drawn(browser, pane) for pane in panes} == late
-    for theme in ("coverage", "difference", "demand", "ttft"):
+    for theme in ("coverage", "difference", "demand", "crowd", "ttft"):
         click(browser, f"[data-theme={theme}]")
         now = drawn(browser, "surface")
         browser.execute_script(SLIDE, 0)
@@ -213,6 +230,7 @@ def test_the_request_type_changes_regions_and_times(opened: Callable[..., Any]) 
     browser = opened()
     for theme in ("regions", "ttft"):
         click(browser, f"[data-theme={theme}]")
+        browser.execute_script(CHOOSE, "type", 0)
         first = drawn(browser, "surface")
         browser.execute_script(CHOOSE, "type", 2)
         assert drawn(browser, "surface") != first
@@ -293,13 +311,51 @@ def test_the_page_finds_the_same_site_as_the_field(
             np.testing.assert_allclose([one["ttft"] for one in found], expected, rtol=3e-3)
 
 
+def test_all_types_together_are_the_mean_over_what_is_asked(opened: Callable[..., Any], run: Results) -> None:
+    browser = opened(hash="#show=land,ttft")
+    lists = "return [...document.querySelectorAll('[data-choose=type] option')].map((e) => e.textContent)"
+    assert browser.execute_script(lists) == ["all types", *run.meta["type_names"]]
+    assert browser.execute_script("return document.querySelector('[data-choose=type]').value") == "-1"
+    together = drawn(browser, "surface")
+    places = (np.array([EAST, NORTH]) + np.random.default_rng(3).uniform(0, 800, (60, 2))).tolist()
+    epoch, kind = (run.records.column(name).to_numpy() for name in ("epoch", "request_type"))
+    script = "return arguments[1].map((place) => surfaces.servedAll(arguments[0], place).ttft)"
+    each = "return arguments[2].map((place) => surfaces.served(arguments[0], arguments[1], place).ttft)"
+    for at in range(2):
+        found = browser.execute_script(script, at, places)
+        shares = np.bincount(kind[epoch == at], minlength=4) / np.sum(epoch == at)
+        single = [browser.execute_script(each, at, q, places) for q in np.flatnonzero(shares).tolist()]
+        np.testing.assert_allclose(found, shares[shares > 0] @ single, rtol=1e-4)
+    browser.execute_script(CHOOSE, "type", 1)
+    assert drawn(browser, "surface") != together
+    browser.execute_script(CHOOSE, "type", -1)
+    assert drawn(browser, "surface") == together
+    click(browser, "[data-theme=regions]")
+    assert (
+        browser.execute_script(lists) == run.meta["type_names"]
+    )  # a region is of one type: the one asked for most
+    assert browser.execute_script("return document.querySelector('[data-choose=type]').value") == "1"
+
+
+def test_the_pointer_finds_what_all_types_wait(opened: Callable[..., Any]) -> None:
+    from selenium.webdriver import ActionChains
+
+    browser = opened(hash="#show=land,ttft")
+    where = browser.find_element("css selector", ".page-map")
+    ActionChains(browser).move_to_element_with_offset(where, 15, 20).perform()
+    text = browser.find_element("css selector", ".probe").text
+    assert text.startswith("First token after\nAll types\n")
+    assert "navigation, 5" in text  # half of all requests, and served by a site with a name
+    assert text.count(" %") == 3  # nobody asks for the third
+
+
 def test_the_pointer_finds_numbers_with_units(opened: Callable[..., Any]) -> None:
     from selenium.webdriver import ActionChains
 
-    browser = opened(hash="#show=land,regions")
+    browser = opened(hash="#show=land,regions&type=0")
     where = browser.find_element("css selector", ".page-map")
     seen = {}
-    for theme in ("regions", "ttft", "coverage", "difference", "demand"):
+    for theme in ("regions", "ttft", "coverage", "difference", "demand", "crowd"):
         click(browser, f"[data-theme={theme}]")
         for step in (0, 7):
             ActionChains(browser).move_to_element_with_offset(where, 15 + step, 20).perform()
@@ -309,8 +365,9 @@ def test_the_pointer_finds_numbers_with_units(opened: Callable[..., Any]) -> Non
             name in seen[theme] for name in ("Profile", "Distance", "Wait advertised", "First token after")
         )
         assert " m\n" in seen[theme]
-    for theme in ("coverage", "difference", "demand"):
+    for theme in ("coverage", "difference", "demand", "crowd"):
         assert "Poisson prediction" in seen[theme]
+        assert "/km²" in seen[theme]
         assert " points" in seen[theme]
         assert "requests/(s km²)" in seen[theme]
 
@@ -491,6 +548,70 @@ def test_hostile_names_stay_text(opened: Callable[..., Any], run: Results) -> No
     assert browser.title == run.meta["title"]
 
 
+def test_names_of_places_stay_text_and_leave_each_other_room(opened: Callable[..., Any], town: City) -> None:
+    from selenium.webdriver import ActionChains
+
+    browser = opened(hash="#show=land,places")
+    named = {name.text for name in browser.find_elements("css selector", ".place-name")}
+    plain = [words.plain_text(name, 40) for name in town.places.name]
+    assert named == {plain[0], plain[1], plain[3], plain[4]}  # the shop has to wait until the map is nearer
+    boxes = browser.execute_script(BOXES, ".place-name")
+    for a, b in combinations(boxes, 2):
+        assert min(min(a[3], b[3]) - max(a[1], b[1]), min(a[4], b[4]) - max(a[2], b[2])) <= 0, (a, b)
+    leaflet = browser.find_element("css selector", ".page-map").get_attribute("id")
+    lon, lat = town.to_lonlat(town.places.xy[2:3])[0].tolist()
+    browser.execute_script(f"{leaflet}.setView(arguments[0], 18, {{ animate: false }})", [lat, lon])
+    near = {name.text for name in browser.find_elements("css selector", ".place-name")}
+    assert plain[2] in near
+    for dot in browser.find_elements("css selector", ".leaflet-places-pane path"):
+        ActionChains(browser).move_to_element(dot).perform()
+        assert browser.find_element("css selector", ".tip h3").text in near
+    assert not browser.find_elements("css selector", ".leaflet-container img, .leaflet-container script")
+    assert browser.execute_script("return window.broken") is None
+
+
+def test_names_of_types_profiles_and_events_stay_text(
+    browser: Any, run: Results, town: City, tmp_path: Path
+) -> None:
+    names = {"type_names": list(HOSTILE[:4]), "profile_names": list(HOSTILE[1:5])}
+    told = replace(run, meta=run.meta | names).with_tables(events=make_events())
+    path = city_map(told, town).save(tmp_path / "hostile.html")
+    assert path is not None
+    for size in (DESKTOP, PHONE):
+        visit(
+            browser, f"{path.as_uri()}#show=land,ttft,sites,actions,events&epoch=1&site=1&colouring=3", size
+        )
+        assert browser.execute_script("return window.broken") is None
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= size[0]
+        assert not browser.find_elements("css selector", "body b, body img, body script:not(body > script)")
+        seen = browser.execute_script("return document.body.innerText")
+        for name in (*HOSTILE[:5], "<img src=x"):
+            assert words.plain_text(name)[:12] in seen, name
+    visit(browser, f"{path.as_uri()}#show=land,ttft")
+    listed = browser.execute_script(
+        "return [...document.querySelectorAll('[data-choose=type] option')].map((e) => e.text)"
+    )
+    assert listed[1:] == [words.plain_text(name) for name in HOSTILE[:4]]
+
+
+def test_badges_of_hot_sites_do_not_hide_each_other(opened: Callable[..., Any]) -> None:
+    browser = opened(hash="#show=land,hot_sites")
+    boxes = browser.execute_script(BOXES, ".rank")
+    assert len(boxes) >= 4
+    for a, b in combinations(boxes, 2):
+        away = np.hypot((a[1] + a[3] - b[1] - b[3]) / 2, (a[2] + a[4] - b[2] - b[4]) / 2)
+        assert away >= (a[3] - a[1] + b[3] - b[1]) / 2 - 1
+
+
+def test_on_a_phone_the_charts_leave_the_map_and_the_slider_in_sight(opened: Callable[..., Any]) -> None:
+    browser = opened(PHONE, "#site=1")
+    (card,) = browser.execute_script(BOXES, "#card")
+    for _, _, top, _, bottom in browser.execute_script(BOXES, ".page-map, .page-time"):
+        assert bottom <= card[2] + 0.5
+        assert bottom - top >= 60
+    assert card[4] - card[2] >= 0.4 * PHONE[1]
+
+
 def test_the_policy_stops_scripts_that_are_not_the_pages_own(opened: Callable[..., Any]) -> None:
     browser = opened()
     browser.execute_script(
@@ -528,13 +649,7 @@ def test_nothing_covers_anything_and_nothing_sticks_out(
 def test_axe_finds_nothing_that_keeps_anybody_out(
     opened: Callable[..., Any], size: tuple[int, int], hash: str
 ) -> None:
-    browser = opened(size, hash)
-    browser.execute_script((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
-    found = browser.execute_async_script(
-        "const done = arguments[0]; axe.run(document).then(({ violations, passes }) => done([violations, passes.length]));"
-    )
-    assert found[1] > 20
-    assert [(one["id"], one["impact"], [node["html"] for node in one["nodes"]]) for one in found[0]] == []
+    assert violations(opened(size, hash)) == []
 
 
 def test_the_credit_is_on_the_map_and_readable(opened: Callable[..., Any]) -> None:

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from geoedge.city import City
-from geoedge.maps.layers import land_layer, people_layer, site_layer, site_load, street_layer
+from geoedge.city import City, PlaceTable
+from geoedge.maps import city_map
+from geoedge.maps.layers import land_layer, people_layer, place_layer, site_layer, site_load, street_layer
 from geoedge.maps.levels import LevelScale
+from geoedge.maps.page import MapLayer
 from geoedge.maps.scales import profile_scale, ttft_scale, utilisation_scale
 from geoedge.maps.surfaces import cell_layers, encode_cells, hot_place_layer, on_larger_cells, ttft_layer
+from geoedge.maps.wire import UNIT
+from geoedge.maps.words import plain_text
 from geoedge.results import Results
+from tests.maps.conftest import make_events
 from tests.maps.test_levels import decoded
 
 
@@ -32,7 +39,7 @@ def test_a_site_over_capacity_is_coloured_by_what_is_asked_of_it(run: Results) -
 
 
 def test_scales_colour_map_and_legend_alike_in_light_and_dark() -> None:
-    for layer in (*cell_layers(_demand(), 0.9), ttft_layer(0.8)):
+    for layer in (*cell_layers(_demand(), 0.9), ttft_layer(0.8, mixed=True)):
         (legend,) = layer.description["legends"]
         scale = layer.description["scale"]
         assert scale["colours"] == legend["colours"]
@@ -48,7 +55,7 @@ def _demand() -> object:
 
 def test_the_target_is_one_of_the_contours() -> None:
     assert 0.8 in ttft_scale(0.8).edges
-    assert ttft_layer(0.8).description["scale"]["target"] == 0.8
+    assert ttft_layer(0.8, mixed=True).description["scale"]["target"] == 0.8
 
 
 def test_cells_come_back_where_and_what_they_were(run: Results) -> None:
@@ -109,3 +116,35 @@ def test_the_base_is_one_bundle_a_class_in_light_and_dark(town: City) -> None:
     assert len(layer.description["dark_styles"]) == len(layer.description["styles"])
     (land,) = land_layer(town.boundary, town.to_lonlat).features
     assert len(land[1]) == 1
+
+
+def test_names_come_by_weight_and_those_of_landmarks_first(town: City) -> None:
+    layer = place_layer(town).description
+    names = [plain_text(name, 40) for name in town.places.name]
+    assert layer["name"][0] in (names[0], names[3])  # the town halls
+    assert layer["name"][2:] == [names[4], names[1], names[2]]  # a theatre, a cinema, a shop
+    assert layer["landmarks"] == 4
+    assert layer["sort"][2:] == ["theatre", "cinema", "<b>x</b>"]
+    where = town.to_lonlat(town.places.xy[[4, 1, 2]])
+    np.testing.assert_allclose(np.array(layer["at"][2:]) * UNIT, where, atol=UNIT)
+
+
+def test_a_city_without_names_has_an_empty_layer_of_them(town: City) -> None:
+    nobody = replace(
+        town, places=PlaceTable(np.zeros((0, 2)), np.array([], dtype=object), np.array([], dtype=object))
+    )
+    assert place_layer(nobody).description["name"] == []
+
+
+def test_every_layer_of_a_run_asks_one_question(run: Results, town: City) -> None:
+    page = city_map(run.with_tables(events=make_events()), town)
+    asked = [child for child in page._children.values() if isinstance(child, MapLayer)]
+    titles = [
+        title
+        for layer in asked
+        if not layer.description.get("base")
+        for title in [way["question"] for way in layer.description.get("colourings", ())]
+        or [layer.description["label"]]
+    ]
+    assert len(titles) == len(set(titles)) == 15
+    assert all(title.count("?") == 1 and title.endswith("?") for title in titles)

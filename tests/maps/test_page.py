@@ -61,7 +61,7 @@ def test_untrusted_text_stays_text(text: str) -> None:
     made = page(text, lines=[text])
     made.note(text)
     made.add_child(
-        MapLayer("more", text, [["point", [1, 2], 0, [text], {}]], question=text, more={"ranking": text})
+        MapLayer("more", text, [["point", [1, 2], 0, [text], {}]], explanation=text, more={"ranking": text})
     )
     html = made.to_html()
     plain = page("x").to_html()
@@ -86,7 +86,7 @@ def test_credit_legend_units_and_language_are_there() -> None:
 def test_a_page_over_its_limit_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     made = page(limit_bytes=10_000)
     assert made.size_bytes > 10_000
-    with pytest.raises(OutputError, match=r"0\.2 MB, more than its limit of 0\.0 MB"):
+    with pytest.raises(OutputError, match=r"0\.3 MB, more than its limit of 0\.0 MB"):
         made.save(tmp_path / "map.html")
     assert list(tmp_path.iterdir()) == []
 

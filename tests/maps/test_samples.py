@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from geoedge.city import City
 from geoedge.maps.levels import LevelScale
-from geoedge.maps.samples import people, waits
+from geoedge.maps.samples import SMOOTH_M, mix, people, waits, with_people
 from geoedge.results import Results
 from geoedge.theory import wait_cdf
+from tests.maps.conftest import CELL, EAST, NORTH
 from tests.maps.test_levels import decoded
 
 ROOTS = np.linspace(0.0, 1.0, 25)
@@ -84,3 +86,58 @@ def test_without_records_there_is_neither(run: Results, town: City) -> None:
     empty = replace(run, records=pa.table({}))
     assert waits(empty) is None
     assert people(empty, town, 100) is None
+
+
+def test_the_mix_is_what_was_asked_in_the_epoch(run: Results) -> None:
+    table = run.records.to_pandas()
+    expected = table.groupby("epoch").request_type.value_counts(normalize=True).unstack(fill_value=0.0)
+    found = np.array(mix(run))
+    assert found.shape == (2, len(run.meta["type_names"]))
+    np.testing.assert_allclose(found[:, expected.columns], expected, atol=1e-5)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-4)
+
+
+def test_an_epoch_in_which_nobody_asks_has_the_mix_of_the_whole_run(run: Results) -> None:
+    first = run.records.filter(np.asarray(run.records.column("epoch")) == 0)
+    found = mix(replace(run, records=first))
+    assert found is not None
+    assert found[0] == found[1]
+    assert mix(replace(run, records=run.records.slice(0, 0))) is None
+
+
+def test_everybody_who_asked_on_the_land_is_counted_once(run: Results) -> None:
+    cells = with_people(run.tables["cells"], run)
+    table = run.records.to_pandas().sort_values("created_s")
+    for epoch in range(2):
+        here = cells[cells.epoch == epoch]
+        people_there = here.people_per_km2.sum() * CELL**2 / 1e6
+        assert people_there == pytest.approx(table[table.epoch == epoch].user.nunique(), rel=1e-9)
+    assert (cells.people_per_km2 >= 0).all()
+
+
+def test_people_are_densest_where_they_asked_last(run: Results) -> None:
+    n = run.records.num_rows
+    at = {
+        "x_m": np.full(n, EAST + 425.0),
+        "y_m": np.full(n, NORTH + 375.0),
+        "user": np.zeros(n, dtype=np.int32),
+    }
+    before = {
+        "x_m": EAST + 25.0,
+        "y_m": NORTH + 25.0,
+    }  # all but the last request of each epoch were made elsewhere
+    epoch = np.asarray(run.records.column("epoch"))
+    last = np.append(epoch[1:] != epoch[:-1], True)
+    for axis, place in before.items():
+        at[axis][~last] = place
+    table = {name: at.get(name, run.records.column(name)) for name in run.records.column_names}
+    cells = with_people(run.tables["cells"], replace(run, records=pa.table(table)))
+    one = cells[cells.epoch == 1]
+    top = one.loc[one.people_per_km2.idxmax()]
+    assert (top.x_m, top.y_m) == (EAST + 425.0, NORTH + 375.0)
+    assert top.people_per_km2 == pytest.approx(1e6 / (2 * np.pi * SMOOTH_M**2), rel=0.05)
+
+
+def test_without_records_cells_stay_as_they_are(run: Results) -> None:
+    cells = run.tables["cells"]
+    assert with_people(cells, replace(run, records=run.records.slice(0, 0))) is cells

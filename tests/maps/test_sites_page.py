@@ -15,9 +15,10 @@ from geoedge.city import City
 from geoedge.errors import OutputError
 from geoedge.maps import sites_map
 from geoedge.maps.sites import OTHERS, operator_scale
+from geoedge.maps.words import plain_text
 from geoedge.sites import SiteSurvey, survey_sites
 from tests.maps.conftest import EAST, HOSTILE, NORTH
-from tests.maps.test_browser import BOXES, DESKTOP, PHONE, browser, drawn, requested, settle
+from tests.maps.test_browser import BOXES, DESKTOP, PHONE, browser, drawn, requested, violations, visit
 
 __all__ = ["browser"]
 
@@ -66,6 +67,7 @@ def test_every_site_is_drawn_once_in_the_colour_of_its_operator(survey: SiteSurv
     assert colours == [by_operator[name] for name in survey.operator]
     legend = drawn["sites"]["legends"][0]
     assert legend["colours"] == [style["fillColor"] for style in drawn["sites"]["styles"]]
+    assert legend["filled"]  # so that it shows the colours
 
 
 def test_the_page_says_what_was_not_used_and_whose_data_it_shows(survey: SiteSurvey, town: City) -> None:
@@ -121,13 +123,7 @@ def address(
 def test_in_a_browser_it_asks_for_nothing_and_nothing_covers_anything(
     browser: Any, address: str, size: tuple[int, int]
 ) -> None:
-    metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    browser.get("about:blank")
-    for kind in ("browser", "performance"):
-        browser.get_log(kind)
-    browser.get(address)
-    settle(browser)
+    visit(browser, address, size)
     assert browser.get_log("browser") == []
     assert [url for url in requested(browser) if not url.startswith(("data:", address))] == []
     pane = "sites" if drawn(browser, "sites") else "surface"
@@ -147,3 +143,26 @@ def test_in_a_browser_it_asks_for_nothing_and_nothing_covers_anything(
         for a, b in combinations(boxes, 2):
             assert min(min(a[3], b[3]) - max(a[1], b[1]), min(a[4], b[4]) - max(a[2], b[2])) <= 0.5, (a, b)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= size[0]
+    assert violations(browser) == []
+
+
+@pytest.mark.browser
+def test_the_pointer_finds_whose_a_site_is(
+    browser: Any, survey: SiteSurvey, town: City, tmp_path: Path
+) -> None:
+    from selenium.webdriver import ActionChains
+
+    path = sites_map(survey, town).save(tmp_path / "a.html")
+    assert path is not None
+    visit(browser, path.as_uri())
+    seen = set()
+    for mark in browser.find_elements("css selector", ".leaflet-sites-pane path.leaflet-interactive"):
+        ActionChains(browser).move_to_element(mark).perform()
+        tip = browser.find_element("css selector", ".tip")
+        assert "Operator" in tip.text
+        assert "Rows of the file\n1" in tip.text
+        seen.add(tip.find_element("css selector", "h3").text)
+        assert not browser.find_elements("css selector", ".leaflet-container img, .leaflet-container script")
+    assert {plain_text(HOSTILE[0]), plain_text(HOSTILE[1]), plain_text(HOSTILE[2])} <= seen
+    assert len(seen) >= 25  # some lie under others
+    assert browser.execute_script("return window.broken") is None

@@ -240,6 +240,44 @@ def test_what_cannot_be_reached_is_said(eight) -> None:
     assert found.to_dict()["random_needed"]["median"] is None
 
 
+def test_the_first_places_hold_what_the_plan_gives_them(made) -> None:
+    count = len(made.order) - 1
+    first = made.first(count)
+    rows = sorted(made.order[:count], key=lambda row: row.place)
+    assert [made.study.workload.profile_names[p] for p in first.profile] == [row.profile for row in rows]
+    assert first.xy == pytest.approx(made.study.layout.xy[[row.place for row in rows]])
+    assert first.xy == pytest.approx(
+        made.layout.xy[[row.place != made.order[-1].place for row in _by_place(made)]]
+    )
+    whole = made.first(len(made.order))
+    assert (whole.profile == made.layout.profile).all()
+    assert whole.xy == pytest.approx(made.layout.xy)
+
+
+def _by_place(plan):
+    return sorted(plan.order, key=lambda row: row.place)
+
+
+def test_places_at_random_have_the_mix_of_the_first_and_no_choice(made) -> None:
+    count = len(made.order) - 1
+    drawn = [made.at_random(count, seed) for seed in range(40)]
+    for each in drawn:
+        assert sorted(each.profile) == sorted(made.first(count).profile)
+        assert len({tuple(xy) for xy in each.xy.tolist()}) == count  # no place twice
+    candidates = made.study.layout.xy.tolist()
+    held = np.array([[xy in each.xy.tolist() for xy in candidates] for each in drawn])
+    assert held.any(axis=0).all()  # every candidate has its turn
+    assert (made.at_random(count, 3).xy == drawn[3].xy).all()
+    assert (made.at_random(count, 3).profile == drawn[3].profile).all()
+
+
+@pytest.mark.parametrize("count", [0, -1, 99])
+def test_a_plan_has_no_more_places_than_it_has(made, count) -> None:
+    for ask in (made.first, lambda n: made.at_random(n, 1)):
+        with pytest.raises(GeoEdgeError, match=rf"from 1 to the \d+ places of the plan, not {count}"):
+            ask(count)
+
+
 def test_so_many_places(eight) -> None:
     found = plan_places(eight, sites=3, orders=2)
     assert len(found.order) == 3

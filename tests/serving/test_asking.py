@@ -353,10 +353,10 @@ def draw_sites(rng, n):
 
 
 def act(rng, engine, world, time):
-    """Let a few sites change, fail, recover, close and open, in both worlds; return how many requests were lost."""
+    """Let a few sites change, fail, recover and close, in both worlds; return how many requests were lost."""
     lost = 0
     for i in rng.permutation(world.n)[:4].tolist():
-        kind = rng.choice(["change", "fail", "fail", "recover", "close", "open"])
+        kind = rng.choice(["change", "change", "fail", "fail", "recover", "recover", "recover", "close"])
         if kind == "change":
             servers, prefill = int(rng.integers(1, 5)), rng.uniform(0.05, 0.6, 2)
             engine.reconfigure(i, concurrency=servers, prefill_row=prefill)
@@ -364,8 +364,8 @@ def act(rng, engine, world, time):
         elif kind == "fail" and world.door[i] != "failed":
             lost += engine.fail(i)
             world.fail(time, i)
-        elif kind in ("recover", "open") and world.door[i] == ("failed" if kind == "recover" else "shut"):
-            getattr(engine, kind)(i)
+        elif kind == "recover" and world.door[i] == "failed":
+            engine.recover(i)
             world.door[i] = "open"
         elif kind == "close" and world.door[i] == "open":
             engine.close(i)
@@ -505,7 +505,7 @@ def test_reach_and_the_nearest():
     other, world, sums, _ = both(5, "power_of_two", options=PLAIN, reach=100.0)
     assert_same(other, world, sums)
     near, far = engine.records().distance_km, other.records().distance_km
-    assert near.mean() < 0.6 * far.mean()
+    assert np.nanmean(near) < 0.6 * np.nanmean(far), "who finds all doors closed has no site"
 
 
 def test_the_small_worlds_are_hard_enough():

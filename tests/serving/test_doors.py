@@ -64,7 +64,7 @@ def at_origin(*created):
     policy=st.sampled_from(sorted(POLICIES)),
     close=st.sampled_from([None, 1.5, 4.0]),
     acts=st.lists(
-        st.tuples(st.sampled_from(["fail", "recover", "close", "open", "change"]), st.integers(0, 5)),
+        st.tuples(st.sampled_from(["fail", "recover", "close", "change"]), st.integers(0, 5)),
         max_size=12,
     ),
 )
@@ -76,7 +76,7 @@ def test_arrived_is_served_rejected_or_waiting(seed, policy, close, acts):
     )
     advert = Advert("state", telemetry_period_s=0.4)
     edges = np.linspace(0, requests.created_s[-1] + 1e-9, len(acts) + 2)
-    rejected, failed = 0, set()
+    rejected = 0
     for k, high in enumerate(edges[1:]):
         inside = (requests.created_s >= edges[k]) & (requests.created_s < high)
         names = ("created_s", "x_km", "y_km", "request_type", "mark")
@@ -92,9 +92,8 @@ def test_arrived_is_served_rejected_or_waiting(seed, policy, close, acts):
             act, site = acts[k]
             if act == "change":
                 engine.reconfigure(site, concurrency=1 + seed % 3)
-            elif not (act == "open" and site in failed):
+            else:
                 getattr(engine, act)(site)
-            failed = failed | {site} if act == "fail" else failed - {site} if act == "recover" else failed
     engine.finish()
     records = engine.records()
     assert records.counts()["waiting"] == records.counts()["in_flight"] == 0
@@ -153,8 +152,10 @@ def test_nobody_is_sent_to_a_closed_site_and_its_queue_is_served(policy):
     sums = engine.run(parts[1], end)
     assert waiting > 0
     assert sums.routed[1] == 0 < sums.started[1]
-    engine.open(1)
-    assert engine.run(at_origin(end, end, end, end, end, end), end + 9.0).routed.sum() == 6
+    lost = engine.fail(1)
+    engine.recover(1)
+    assert engine.doors.state[1] == 0, "a site that comes back is open"
+    assert engine.run(at_origin(end, end, end, end, end, end), end + 9.0).routed.sum() == 6 + lost
 
 
 @pytest.mark.parametrize("routers", [1, 2])
@@ -230,15 +231,14 @@ def test_believed_prefill_routes_and_held_prefill_serves():
             lambda: line([1], options=RoutingOptions(counts_own=True)).run(at_origin(0.0), 1.0),
             "count what they send",
         ),
+        (
+            lambda: line([1], policy="softmax").run(
+                at_origin(0.0), 1.0, Advert("state", scope="tier", telemetry_period_s=0.0)
+            ),
+            "not the mean of its tier",
+        ),
     ],
 )
 def test_wrong_input_is_named(call, words):
     with pytest.raises(ValueError, match=words):
         call()
-
-
-def test_a_failed_site_cannot_be_opened():
-    engine = line([1, 1])
-    engine.fail(0)
-    with pytest.raises(ValueError, match="recover"):
-        engine.open(0)

@@ -72,6 +72,8 @@ class Reference:
             return np.array([np.mean([self.state_wait(j) for j in group]) for group in groups])
         for i, group in enumerate(groups):
             waits = [w for j in group for w in self.begun[j]]
+            if not waits and all(self.running[j] < self.c[j] for j in group):
+                waits = [0.0]
             if waits:
                 self.smoothed[i] += self.advert.smoothing * (np.mean(waits) - self.smoothed[i])
         self.begun = [[] for _ in range(n)]

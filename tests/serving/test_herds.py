@@ -109,3 +109,44 @@ def test_the_hotspot_of_prefixes():
     assert by_site[3] == 4000
     assert spread.max() < 800
     assert blind > 100 * aware
+
+
+@pytest.mark.parametrize("scope", ["site", "tier"])
+@pytest.mark.parametrize("policy", ["load_aware", "softmax"])
+def test_a_site_that_nobody_asks_any_more_is_heard_to_be_idle(policy, scope):
+    """Measured waits: without a start there is none to measure, and a free server says that there is none to wait."""
+    engine = ServingEngine(
+        [[0.0, 0.0]],
+        0,
+        1,
+        [[0.5]],
+        [0.5],
+        delay_coefficient=0.01,
+        delay_exponent=2.0,
+        policy=policy,
+        law="deterministic",
+    )
+    advert = Advert("measured", scope=scope, telemetry_period_s=10.0, smoothing=0.5)
+
+    def heard(until, *created):
+        """Let time pass; return the wait heard at its end."""
+        zero = np.zeros(len(created))
+        engine.run(Requests(np.array(created), zero, zero, zero, zero + 1.0), until, advert)
+        return engine.advertised_wait_s[0]
+
+    # five at once, a second each: they wait 0, 1, 2, 3 and 4 s
+    assert heard(10.5, *[1.0] * 5) == pytest.approx(1.0)
+    assert heard(20.5) == pytest.approx(0.5)
+    assert heard(30.5) == pytest.approx(0.25)
+    # an hour's service: its start counts; afterwards the server is busy and says nothing
+    engine.reconfigure(0, prefill_row=[3600.0])
+    assert heard(40.5, 31.0) == pytest.approx(0.125)
+    assert heard(60.5) == pytest.approx(0.125)
+
+
+@pytest.mark.parametrize("policy", ["load_aware", "softmax"])
+def test_measured_waits_swing_but_shut_no_site_out(policy):
+    """All run to one site after another; each is asked again once it is idle, and at moderate load nobody queues up."""
+    found, by_site = waits(policy, Advert("measured", telemetry_period_s=1.0), 9, load=0.5)
+    assert by_site.min() > 0.3 * by_site.mean()
+    assert found < 60.0

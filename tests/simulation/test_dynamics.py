@@ -16,7 +16,7 @@ from geoedge.simulation.audit import audit_run
 from geoedge.simulation.dynamics import Occurrence, Timeline, occurrences
 from geoedge.simulation.effects import EVENT_COLUMNS
 from geoedge.simulation.model import EdgeCity
-from geoedge.study import field_answers, prepare
+from geoedge.study import events_exist, field_answers, needs_map, prepare
 
 START = 16.75 * 3600.0
 LON, LAT = 9.00833, 49.65533
@@ -585,6 +585,57 @@ def test_what_the_city_does_not_have_is_refused_in_one_line(study, event, error,
     with pytest.raises(error, match=words) as caught:
         make(study, given)
     assert str(caught.value).isprintable()
+
+
+def test_a_place_that_does_not_exist_is_refused_before_anything_long_begins(study, monkeypatch):
+    def too_late(*args, **kwargs):
+        pytest.fail("the town's streets are walked for nothing")
+
+    monkeypatch.setattr("geoedge.city.trips.make_mobility", too_late)
+    nowhere = {key: value for key, value in CROWD.items() if key not in ("lon", "lat")} | {"place": "Brot"}
+    words = (
+        r'dynamics.events\[1\]: place = "Brot": town has no place of this name, did you mean "<b>Brot</b>"'
+    )
+    for layout in (study.layout, None):
+        with pytest.raises(CityError, match=words):
+            prepare(
+                study.scenario.override({"dynamics.events": [FAILURE, nowhere]}),
+                city=study.city,
+                layout=layout,
+            )
+    with pytest.raises(ScenarioError, match=r"dynamics.events\[0\].sites = 6: sites are numbered 0 to 5"):
+        prepare(
+            study.scenario.override({"dynamics.events": [FAILURE | {"sites": [6]}]}),
+            city=study.city,
+            layout=study.layout,
+        )
+
+
+def test_only_events_with_places_or_sites_need_a_map(study):
+    def needs(*events):
+        return needs_map(study.scenario.override({"dynamics.events": list(events)}))
+
+    down = {"kind": "controller_down", "start_hour": 17.0, "duration_s": 60.0}
+    anywhere = {key: value for key, value in CROWD.items() if key not in ("lon", "lat")}
+    assert not needs()
+    assert not needs(down, anywhere)
+    assert needs(down, FAILURE)
+    assert needs(CROWD)
+
+
+def test_events_are_looked_up_without_a_run_where_the_map_is_at_hand(study, monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr("geoedge.study.prepared.prepare", lambda scenario: asked.append(scenario.city.source))
+    calm, crowd = study.scenario, study.scenario.override({"dynamics.events": [CROWD]})
+    assert events_exist(calm), "there is nothing to look up"
+    assert not events_exist(crowd), "the town is no shipped city and no file: its map would be downloaded"
+    assert asked == []
+    file = tmp_path / "town.osm"
+    file.touch()
+    at_hand = crowd.override({"city.source": str(file)})
+    assert events_exist(at_hand)
+    assert events_exist(crowd.override({"city.source": "Monaco"}))
+    assert asked == [str(file), "Monaco"]
 
 
 def test_a_town_in_which_nothing_happens_has_no_table_of_events(study):

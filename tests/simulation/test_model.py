@@ -362,6 +362,15 @@ def test_a_seed_is_a_nonnegative_integer(study, seed):
         EdgeCity(study.scenario, study=study, rng=seed)
 
 
+def test_a_study_is_no_scenario(study):
+    with pytest.raises(
+        GeoEdgeError, match=r"not Study; a study holds one: write EdgeCity\(study.scenario, study=study\)"
+    ):
+        EdgeCity(study)
+    with pytest.raises(GeoEdgeError, match=r"not str; load one: `load_scenario"):
+        EdgeCity("monaco")
+
+
 @pytest.mark.parametrize("policy", ["load_aware", "nearest"])
 def test_overload_is_a_finding_and_no_crash(study, policy):
     changes = {"demand.request_rate_per_user_s": 0.05, "routing.policy": policy}

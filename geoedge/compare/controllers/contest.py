@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from geoedge.compare.controllers.compared import ORACLE, ControllerComparison
 from geoedge.errors import GeoEdgeError
+from geoedge.scenario.toml import did_you_mean
 
 if TYPE_CHECKING:
     from geoedge.city.city import City
@@ -20,6 +21,7 @@ __all__ = ["BASELINE", "CONTROLLERS", "compare_controllers", "contestants"]
 BASELINE = "static"
 """What the others are measured against: the best placement that never changes."""
 CONTROLLERS = ("none", BASELINE, "random", "greedy", "look_ahead", ORACLE)
+"""Controllers that are compared by default."""
 
 _AS_GIVEN = ("none", BASELINE, ORACLE)
 """Controllers whose start their name says."""
@@ -114,7 +116,7 @@ def compare_controllers(
     base = _baseline(found) if baseline is None else baseline
     for name in (base, *keep):
         if name not in found:
-            msg = f"controllers: {name!r} does not take part; name one of {', '.join(found)}"
+            msg = f"controllers: {name!r} does not take part{did_you_mean(name, found)}; name one of {', '.join(found)}"
             raise GeoEdgeError(msg)
     for changes in found.values():
         scenario.override(changes)  # a wrong name is said before minutes of work are spent

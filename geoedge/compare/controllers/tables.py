@@ -82,6 +82,7 @@ def contest_table(runs: Runs, baseline: str, oracle: str) -> pd.DataFrame:
                 **_named("oracle_share", share(coverage - base, most) if told else NOWHERE),
                 "p95_ttft_s": float(_metric(line, "p95_ttft_s").mean()),
                 "mean_ttft_s": float(_metric(line, "mean_ttft_s").mean()),
+                "rejected_share": _mean(line, lambda run: run.rejected_share),
                 "moves": _mean(line, lambda run: len(planned(run.actions))),
                 "moved_gb": _mean(line, lambda run: planned(run.actions)["bytes_moved"].sum() / GB),
                 "returns": _mean(line, lambda run: returns(run.actions)),

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from geoedge.compare.controllers.compared import ORACLE
+from geoedge.compare.controllers.compared import ORACLE, WORTH_IT
 from geoedge.units import clock
 
 if TYPE_CHECKING:
     from geoedge.compare.controllers.compared import ControllerComparison
 
-__all__ = ["GOAL_SHARE", "WORTH_IT", "heading", "row_words", "sentences", "signed"]
+__all__ = ["GOAL_SHARE", "heading", "row_words", "sentences", "signed"]
 
-WORTH_IT = 0.03
-"""An oracle that gains so much coverage over the baseline leaves a controller something to earn."""
 GOAL_SHARE = 0.5
 """Share of it that a controller should get."""
 UNSTEERED = ("none", "static", "random", ORACLE)
@@ -32,19 +30,27 @@ def heading(found: ControllerComparison) -> list[str]:
         "of the oracle's gain",
         "p95 TTFT [s]",
         "mean TTFT [s]",
+        *(["rejected"] if _rejects(found) else []),
         "moved [GB]",
         "moves",
         "there and back",
     ]
 
 
-def row_words(row: Any) -> list[str]:
+def _rejects(found: ControllerComparison) -> bool:
+    """Return whether any contestant rejected requests."""
+    return bool((found.table["rejected_share"] > 0.0).any())
+
+
+def row_words(found: ControllerComparison, row: Any) -> list[str]:
     """Return a row of the table in words.
 
     Parameters
     ----------
+    found
+        The comparison.
     row
-        A row of `ControllerComparison.table`.
+        A row of its table.
     """
     half = 50.0 * (row["coverage_high"] - row["coverage_low"])
     level = f"{100 * row['coverage']:.2f} %" + ("" if np.isnan(half) else f" ± {half:.2f}")
@@ -55,6 +61,7 @@ def row_words(row: Any) -> list[str]:
         _share(row),
         f"{row['p95_ttft_s']:.2f}",
         f"{row['mean_ttft_s']:.2f}",
+        *([f"{row['rejected_share']:.1%}"] if _rejects(found) else []),
         f"{row['moved_gb']:.1f}",
         f"{row['moves']:.1f}",
         f"{row['returns']:.1f}",
@@ -82,6 +89,7 @@ def sentences(found: ControllerComparison) -> list[str]:
         *_levels(found),
         *_oracle(found),
         *_earned(found),
+        *_worth(found),
         *_hours(found),
         *_moved(found),
         *_warnings(found),
@@ -107,7 +115,7 @@ def _oracle(found: ControllerComparison) -> Iterator[str]:
     worth = (
         "there is something to earn by moving caches"
         if row["change"] >= WORTH_IT
-        else f"less than {100 * WORTH_IT:g} points, so hardly anything is to be earned by moving caches"
+        else f"less than {100 * WORTH_IT:g} points in all, so little is to be earned by moving caches"
     )
     yield f"Knowing what will be asked gains {_points(row)} over {found.baseline}: {worth}."
 
@@ -148,6 +156,25 @@ def _harm_verdict(row: Any) -> str:
     if row["change_low"] > 0.0:
         return "it earns something"
     return "not told apart from zero"
+
+
+def _worth(found: ControllerComparison) -> Iterator[str]:
+    """Say what is earned in the epochs in which there is something to earn."""
+    hours = found.hours
+    for worth_it, part in hours.groupby("worth_it", sort=False):
+        count, all_of = part["epochs"].iloc[0], hours.drop_duplicates("worth_it")["epochs"].sum()
+        where = (
+            f"In {count:.0f} of {all_of:.0f} epochs the oracle is {100 * WORTH_IT:g} points or more ahead of "
+            f"{found.baseline}, by the other days"
+            if worth_it
+            else f"In the other {count:.0f}"
+        )
+        each = ", ".join(
+            f"{row['controller']} {_points(row)}"
+            + (f" ({_share(row)} of that)" if worth_it and _share(row) else "")
+            for _, row in part.iterrows()
+        )
+        yield f"{where}: {each}."
 
 
 def _hours(found: ControllerComparison) -> Iterator[str]:

@@ -28,7 +28,6 @@ from geoedge.units import M2_PER_KM2
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
     from shapely import MultiPolygon, Polygon
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from geoedge.scenario import Scenario
     from geoedge.sites import Layout, SmoothedSites, StudyWindow
     from geoedge.study import PolicyName, Study
+    from geoedge.style import PaperFigure
     from geoedge.theory import QueueOfMix, WaitModel
     from geoedge.workload import Workload
 
@@ -115,11 +115,17 @@ class DeploymentGain:
                 rows.append(row)
         return pd.DataFrame(rows)
 
-    def figure(self) -> Figure:
-        """Return a picture of gain and shift over the targets, a line for each load."""
+    def figure(self, *, columns: int = 2) -> PaperFigure:
+        """Return a picture of gain and shift over the targets, a line for each load.
+
+        Parameters
+        ----------
+        columns
+            Columns of a paper, 1 or 2.
+        """
         from geoedge.compare.gain.figure import gain_figure
 
-        return gain_figure(self)
+        return gain_figure(self, columns=columns)
 
     def sentences(self) -> list[str]:
         """Return what the numbers say, in plain words."""

@@ -9,54 +9,52 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoedge.compare.gain.crossings import band_rank, band_share
+from geoedge.style import LEVEL, PALETTE
+from geoedge.style.paper import sheet
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from geoedge.compare.gain.deployment import DeploymentGain
+    from geoedge.style import PaperFigure
 
 __all__ = ["gain_figure", "gain_sentences"]
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-GREY, INK = "#8a949e", "#222222"
 DASH = {"layouts": "-", "theory": (0, (4, 2))}
 NEAR = 0.1
 """Gains that differ by no more than this share are called the same."""
 
 
-def gain_figure(found: DeploymentGain) -> Figure:
+def gain_figure(found: DeploymentGain, *, columns: int = 2) -> PaperFigure:
     """Return gain and shift over the targets, a colour for each load, theory dashed, Poisson bands light.
 
     Parameters
     ----------
     found
         A deployment gain.
+    columns
+        Columns of a paper, 1 or 2; in one the panels stand one over the other.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11.0, 4.4), facecolor="white", layout="constrained")
-    left, right = figure.subplots(1, 2)
-    for axes, name, word in (
-        (left, "gain", "gain in density"),
-        (right, "shift_s", "shift at equal coverage [s]"),
-    ):
-        _lines(axes, found.table, name)
-        axes.axhline(1.0 if name == "gain" else 0.0, color=GREY, linewidth=1.0, zorder=1)
-        axes.set(xlabel="target of the time to first token [s]", ylabel=word)
-        axes.spines[["top", "right"]].set_visible(False)
-    left.set_title("How many Poisson sites one site is worth", loc="left", fontsize=11, fontweight="bold")
-    right.set_title("How much later Poisson covers as much", loc="left", fontsize=11, fontweight="bold")
-    handles, names = left.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    with sheet(columns, 3.2 if columns == 2 else 5.4) as figure:
+        panels = figure.subplots(*((1, 2) if columns == 2 else (2, 1)), sharex=True)
+        words = ("How many Poisson sites one site is worth", "How much later Poisson covers as much")
+        units = ("gain in density [–]", "shift at equal coverage [s]")
+        for axes, name, word, unit in zip(panels, ("gain", "shift_s"), words, units, strict=True):
+            _lines(axes, found.table, name)
+            axes.axhline(1.0 if name == "gain" else 0.0, color=LEVEL, linewidth=0.8, zorder=1)
+            axes.set(xlabel="target of the time to first token [s]", ylabel=unit)
+            axes.set_title(word)
+            axes.grid()
+        names = panels[0].get_legend_handles_labels()
+        figure.legend(*names, loc="outside lower center", ncols=columns, handlelength=2.8)
     return figure
 
 
 def _lines(axes: Axes, table: pd.DataFrame, name: str) -> None:
     word = name.removesuffix("_s")
     low, high = (f"{word}_{end}{name.removeprefix(word)}" for end in ("low", "high"))
-    for colour, load in zip(cycle(COLOURS), np.unique(table["load"])):
+    for colour, load in zip(cycle(PALETTE), np.unique(table["load"])):
         part = table[table["load"] == load]
         for reference in part["reference"].unique():
             rows = part[part["reference"] == reference]
@@ -66,7 +64,6 @@ def _lines(axes: Axes, table: pd.DataFrame, name: str) -> None:
                 "color": colour,
                 "linestyle": DASH[reference],
                 "marker": "o",
-                "markersize": 3.5,
             }
             axes.plot(x, rows[name], label=label, **style)
             if reference == "layouts":
@@ -81,7 +78,7 @@ def _lines(axes: Axes, table: pd.DataFrame, name: str) -> None:
 def _filled(axes: Axes, x: pd.Series, low: pd.Series, high: pd.Series, style: dict[str, Any]) -> None:
     """Fill between ends, or draw a broad bar where there is one target, over which an area has no width."""
     if len(x) == 1:
-        axes.vlines(x, low, high, linewidth=12, **style)
+        axes.vlines(x, low, high, linewidth=8, **style)
     else:
         axes.fill_between(x, low, high, linewidth=0, **style)
 

@@ -349,6 +349,7 @@ class _Asked:
         still = [world for world in worlds if "movement" not in world]
         moving = [world for world in worlds if "movement" in world]
         steps = len(field_tasks(self.ground, still, self.layouts))
+        self.tell("random and real sites", 0, steps)
         found = field_readings(
             self.ground,
             still,

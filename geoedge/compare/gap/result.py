@@ -12,9 +12,9 @@ from geoedge.compare.gap.readings import Interval, Reading
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from geoedge.compare.gap.orders import World
+    from geoedge.style import PaperFigure
 
 __all__ = ["METRICS", "Gap", "Spread", "Step"]
 
@@ -159,11 +159,17 @@ class Gap:
 
         return sentences(self)
 
-    def figure(self) -> Figure:
-        """Return the waterfall from theory to city, with 95 % intervals, as a Matplotlib figure."""
+    def figure(self, *, columns: int = 2) -> PaperFigure:
+        """Return the waterfall from theory to city, with 95 % intervals.
+
+        Parameters
+        ----------
+        columns
+            Columns of a paper, 1 or 2.
+        """
         from geoedge.compare.gap.picture import waterfall
 
-        return waterfall(self)
+        return waterfall(self, columns=columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the readings as plain values."""

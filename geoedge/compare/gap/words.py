@@ -169,7 +169,11 @@ def notes(
     ]
     if study is not None:
         made += [
-            f"Simulations: {replications} of each world, on the same people and requests.",
+            (
+                "Simulations: one of each world, so nothing tells the luck of people and requests."
+                if replications == 1
+                else f"Simulations: {replications} of each world, on the same people and requests."
+            ),
             f"Telemetry: {_advertised(study)}; without it prices follow the demand that is expected of each epoch.",
         ]
     if ground.density is not None:
@@ -219,7 +223,7 @@ _SOURCES = {
 def _warnings(readings: Mapping[World, Reading], layouts: int, replications: int) -> Iterator[str]:
     """Say once for each kind of trouble and source how often it was met, and where most."""
     words = {"unstable": "UNSTABLE: a site was beyond capacity"}
-    samples = {"layouts": f" of {layouts} layouts", "runs": f" of {replications} runs"}
+    samples = {"layouts": layouts, "runs": replications}
     met: dict[tuple[str, str], list[tuple[int, World]]] = {}
     for world, reading in readings.items():
         for name, count in reading.flags:
@@ -227,9 +231,14 @@ def _warnings(readings: Mapping[World, Reading], layouts: int, replications: int
     for (name, source), counts in met.items():
         most, world = max(counts, key=lambda each: each[0])
         what = words.get(name, "UNSOLVED: the equilibrium was missed")
-        often = f"in {most}{samples[source]}" if source in samples else ""
-        further = f", and in {len(counts) - 1} other worlds" if len(counts) > 1 else ""
+        often = _often(most, samples[source], source) if source in samples else ""
+        others = "another world" if len(counts) == 2 else f"{len(counts) - 1} other worlds"
+        further = f", and in {others}" if len(counts) > 1 else ""
         yield f"{what} {often} {_world_words(world)}{further}.".replace("  ", " ")
+
+
+def _often(count: int, of: int, noun: str) -> str:
+    return f"in the one {noun.removesuffix('s')}" if of == 1 else f"in {count} of {of} {noun}"
 
 
 def _world_words(world: World) -> str:

@@ -57,13 +57,37 @@ class Predictor(Protocol):
     """Tells what a placement would do under one fixed demand."""
 
     def solve(self, profile: Ints, start: Prediction | None = None) -> Prediction:
-        """Return the equilibrium of a placement, shape (n,), starting from that of a placement like it."""
+        """Return the equilibrium of a placement.
+
+        Parameters
+        ----------
+        profile
+            Profile of each site, shape (n,).
+        start
+            Equilibrium of a placement like it.
+        """
 
     def screen(self, profile: Ints, base: Prediction) -> Floats:
-        """Return the rough gain in coverage of giving site i profile s alone, shape (n, S)."""
+        """Return the rough gain in coverage of giving site i profile s alone, shape (n, S).
+
+        Parameters
+        ----------
+        profile
+            Profile of each site, shape (n,).
+        base
+            Its equilibrium.
+        """
 
     def judge(self, profile: Ints, wait: Floats) -> float:
-        """Return the coverage of a placement, shape (n,), under advertised waits that are no equilibrium."""
+        """Return the coverage of a placement under advertised waits that are no equilibrium.
+
+        Parameters
+        ----------
+        profile
+            Profile of each site, shape (n,).
+        wait
+            Advertised waits [s], shape (n,).
+        """
 
     def coarse(self) -> Predictor:
         """Return a predictor that answers roughly and fast."""
@@ -104,7 +128,15 @@ class Limits:
     migration_price: float = 0.0
 
     def allow(self, count: Ints, before: Ints) -> bool:
-        """Return whether so many sites of each profile, shape (S,), break no limit further than before."""
+        """Return whether a plan breaks no limit further than it was broken before.
+
+        Parameters
+        ----------
+        count
+            Sites of each profile after a plan, shape (S,).
+        before
+            The same before it.
+        """
         enough = count >= np.minimum(self.least_sites, before)
         few = count <= np.maximum(self.most_sites, before)
         return bool(enough.all() and few.all())

@@ -198,23 +198,34 @@ const marks = (() => {
       };
     },
 
+    // Badges stand beside their sites, on the side where no other is yet.
     ranks(layer) {
       const drawn = L.layerGroup();
+      let shown = null;
+      const write = () => {
+        drawn.clearLayers();
+        const taken = [];
+        worst(shown, layer.count).forEach(({ site, share, own, rank }) => {
+          const size = Math.round((17 + 22 * Math.sqrt(share)) * small);
+          const badge = make("div", { className: "rank", textContent: rank });
+          badge.style.width = badge.style.height = `${size}px`;
+          const icon = L.divIcon({ className: "", html: badge, iconSize: [size, size], iconAnchor: beside(site, size, taken) });
+          const marker = L.marker(run.sites.place[site], { pane: "ranks", icon, keyboard: false });
+          marker.on("click", () => open(site));
+          drawn.addLayer(withTip(marker, () => tip(run.sites.name[site], [["Share of all misses", codec.percent(share)], ["Missed of its own", codec.percent(own)]])));
+        });
+      };
+      map.on("zoomend", () => shown !== null && write());
       return {
         show(state) {
-          drawn.clearLayers();
-          worst(state.epoch, layer.count).forEach(({ site, share, own, rank }) => {
-            const size = Math.round((17 + 22 * Math.sqrt(share)) * small);
-            const badge = make("div", { className: "rank", textContent: rank });
-            badge.style.width = badge.style.height = `${size}px`;
-            const icon = L.divIcon({ className: "", html: badge, iconSize: [size, size], iconAnchor: [-3, size + 3] });
-            const marker = L.marker(run.sites.place[site], { pane: "ranks", icon, keyboard: false });
-            marker.on("click", () => open(site));
-            drawn.addLayer(withTip(marker, () => tip(run.sites.name[site], [["Share of all misses", codec.percent(share)], ["Missed of its own", codec.percent(own)]])));
-          });
+          shown = state.epoch;
+          write();
           drawn.addTo(map);
         },
-        hide: () => drawn.remove(),
+        hide() {
+          shown = null;
+          drawn.remove();
+        },
       };
     },
 
@@ -244,6 +255,34 @@ const marks = (() => {
       };
     },
 
+    // ---- names: again whenever the map has moved, since another zoom has room for others ----
+    places(layer) {
+      const drawn = L.layerGroup();
+      let shown = false;
+      const write = () => {
+        drawn.clearLayers();
+        const count = map.getZoom() >= names.NEAR ? layer.name.length : layer.landmarks;
+        names.fitting(map, layer, count, run.sites.place).forEach((i) => {
+          const label = make("span", { className: "place-name" }, text(layer.name[i]));
+          drawn.addLayer(L.marker(layer.at[i], { pane: "names", icon: L.divIcon({ className: "", html: label, iconSize: [0, 0] }), interactive: false, keyboard: false }));
+          const dot = L.circleMarker(layer.at[i], { ...group("places"), radius: 2.2, weight: 0, className: "place", fillOpacity: 1 });
+          drawn.addLayer(withTip(dot, () => tip(layer.name[i], [["Kind", layer.sort[i]]])));
+        });
+      };
+      map.on("moveend", () => shown && write());
+      return {
+        show() {
+          if (!shown) write();
+          shown = true;
+          drawn.addTo(map);
+        },
+        hide() {
+          shown = false;
+          drawn.remove();
+        },
+      };
+    },
+
     events() {
       const drawn = L.layerGroup();
       return {
@@ -264,6 +303,16 @@ const marks = (() => {
         hide: () => drawn.remove(),
       };
     },
+  };
+  const SIDES = [[1, -1], [-1, -1], [1, 1], [-1, 1]];
+  const beside = (site, size, taken) => {
+    const { x, y } = map.latLngToLayerPoint(run.sites.place[site]);
+    const away = size / 2 + 4;
+    const spots = SIDES.map(([right, down]) => [x + right * away, y + down * away, size / 2]);
+    const free = spots.findIndex(([u, v, r]) => taken.every(([a, b, c]) => Math.hypot(u - a, v - b) > r + c));
+    const [u, v] = spots[Math.max(free, 0)];
+    taken.push(spots[Math.max(free, 0)]);
+    return [x - u + size / 2, y - v + size / 2];
   };
   const eventsIn = (epoch) => {
     const [start, end] = run.spans[epoch];

@@ -3,9 +3,9 @@
 const geoedge = (() => {
   const { make, draw, text, tip, outline, ShapeMarker, small } = marks;
   const layers = [];
-  const state = { epoch: 0, type: 0, colouring: 0, on: new Set() };
+  const state = { epoch: 0, type: 0, colouring: 0, on: new Set() }; // type -1: all of them together
   const painted = { surface: null, outline: null };
-  let map, page, run = null, probe;
+  let map, page, run = null, probe, reached;
 
   // ---- geometry: [lon, lat, step, step, ...] in units of page.unit degrees -> [[lat, lon], ...] ----
   const path = (steps) => {
@@ -36,14 +36,25 @@ const geoedge = (() => {
   };
   const build = (layer) => {
     const group = L.layerGroup();
-    layer.features.forEach((feature) => {
+    layer.features.filter(there).forEach((feature) => {
       const drawn = shapeOf(layer, feature);
-      const words = feature[3];
-      if (words) drawn.bindTooltip(() => tip(words[0], rows(layer, words)), { sticky: feature[0] === "polygon", className: "tip", opacity: 1 });
+      const [form, , , words, { badge }] = feature;
+      if (words) drawn.bindTooltip(() => tip(words[0], rows(layer, words)), { sticky: form === "polygon", className: "tip", opacity: 1 });
       group.addLayer(drawn);
+      if (badge) group.addLayer(number(badge, drawn.getLatLng()));
     });
     return group;
   };
+  // What is built step by step is there from its step on, and carries its number.
+  const there = ([, , , , { from = 0 }]) => from <= state.epoch;
+  const number = (badge, place) => {
+    const icon = L.divIcon({ className: "", html: make("div", { className: "number", textContent: badge }), iconSize: [20, 20] });
+    return L.marker(place, { pane: "ranks", icon, keyboard: false, interactive: false });
+  };
+  const rebuild = (chosen) => layers.filter((layer) => layer.kind === "features" && chosen(layer)).forEach((layer) => {
+    layer.group?.remove();
+    delete layer.group;
+  });
 
   // ---- showing a state ----
   const wanted = (layer) => state.on.has(layer.theme);
@@ -55,10 +66,21 @@ const geoedge = (() => {
   };
   const showSurfaces = () => {
     Object.entries(painted).forEach(([pane, painter]) =>
-      painter?.show(withColours(layers.find((layer) => layer.pane === pane && layer.kind !== "features" && wanted(layer))) ?? null, state));
+      {
+      const layer = layers.find((one) => one.pane === pane && one.kind !== "features" && wanted(one));
+      painter?.show(withColours(layer) ?? null, { ...state, type: typeOf(layer) });
+    });
     hideProbe();
   };
+  // Regions are those of one type; where all were chosen, those of the type that is asked for most.
+  const typeOf = (layer) => (state.type >= 0 || layer?.mixed ? state.type : mostAsked());
+  const mostAsked = () => {
+    if (!run?.mix) return 0;
+    const asked = page.types.map((_, type) => run.mix.reduce((sum, shares, epoch) => sum + shares[type] * run.day.requests[epoch], 0));
+    return asked.indexOf(Math.max(...asked));
+  };
   const showStill = () => {
+    layers.filter((layer) => layer.kind === "tiles").forEach((layer) => (wanted(layer) ? ground.show(layer) : ground.hide()));
     layers.filter((layer) => layer.kind === "features").forEach((layer) => {
       if (wanted(layer)) (layer.group ??= build(layer)).addTo(map);
       else layer.group?.remove();
@@ -69,9 +91,11 @@ const geoedge = (() => {
     showSurfaces();
     showMarks();
     writeControls();
-    writeLegends();
+    writeRanking();
   };
   const epochChanged = () => {
+    rebuild((layer) => layer.steps);
+    showStill();
     showSurfaces();
     showMarks();
     writeRanking();
@@ -91,8 +115,9 @@ const geoedge = (() => {
         refresh();
       },
     });
-    return make("label", {}, input, make("span", { textContent: layer.label }));
+    return make("label", {}, input, make("span", { textContent: titleOf(layer) }));
   };
+  const titleOf = (layer) => (layer.colourings ? layer.colourings[state.colouring].question : layer.label);
   const noSurface = () => {
     const input = make("input", {
       type: "radio",
@@ -106,7 +131,7 @@ const geoedge = (() => {
     });
     return make("label", {}, input, make("span", { textContent: "Nothing" }));
   };
-  const selection = (key, names, label) => {
+  const selection = (key, names, label, chosen = state[key], first = 0) => {
     const list = make("select", {
       data: { choose: key },
       attributes: { "aria-label": label },
@@ -115,14 +140,19 @@ const geoedge = (() => {
         refresh();
       },
     });
-    names.forEach((name, i) => list.append(make("option", { value: i, textContent: name, selected: i === state[key] })));
+    names.forEach((name, i) => list.append(make("option", { value: i + first, textContent: name, selected: i + first === chosen })));
     return list;
   };
   const heading = (words) => make("h2", { textContent: words });
   const under = (layer) => {
     if (!wanted(layer)) return [];
-    const found = layer.question ? [make("p", { className: "question", textContent: layer.question })] : [];
-    if (layer.by_type && page.types.length > 1) found.push(make("div", { className: "nested" }, selection("type", page.types, "Request type")));
+    const found = layer.explanation ? [make("p", { className: "explanation", textContent: layer.explanation })] : [];
+    const nested = (list) => found.push(make("div", { className: "nested" }, list));
+    if (layer.by_type && page.types.length > 1)
+      nested(selection("type", layer.mixed ? ["all types", ...page.types] : page.types, "Request type", typeOf(layer), layer.mixed ? -1 : 0));
+    if (layer.colourings) nested(selection("colouring", layer.colourings.map(({ label }) => `coloured by ${label}`), "Colour of the sites"));
+    if (layer.kind === "tiles" && reached === false) found.push(make("p", { className: "explanation", textContent: "It cannot be reached." }));
+    if (layer.legends.length || layer.colourings) found.push(make("div", { className: "nested" }, ...legendsOf(layer).map(legendOf)));
     return found;
   };
   const sitePicker = () => {
@@ -143,26 +173,29 @@ const geoedge = (() => {
     const surfacesThere = layers.filter((layer) => layer.role === "surface");
     if (surfacesThere.length) parts.push(heading("On the land"), noSurface());
     surfacesThere.forEach((layer) => parts.push(choice(layer), ...under(layer)));
-    const overlays = layers.filter((layer) => layer.role === "overlay");
-    if (overlays.length) parts.push(heading("Over it"), make("div", { className: "choices" }, ...overlays.map(choice)));
-    overlays.filter((layer) => wanted(layer) && layer.colourings).forEach((layer) =>
-      parts.push(selection("colouring", layer.colourings.map(({ label }) => `Sites coloured by ${label}`), "Colour of the sites")));
+    const overlays = layers.filter((layer) => layer.role === "overlay" && !layer.base);
+    if (overlays.length) parts.push(heading("Over it"));
+    overlays.forEach((layer) => parts.push(choice(layer), ...under(layer)));
     if (run) parts.push(sitePicker());
+    const base = layers.filter((layer) => layer.base);
+    if (base.length) parts.push(heading("Ground"), make("div", { className: "choices" }, ...base.map(choice)));
+    base.forEach((layer) => parts.push(...under(layer)));
     document.getElementById("controls").replaceChildren(...parts);
     const again = focused.theme ? `[data-theme="${focused.theme}"]` : focused.choose ? `#controls [data-choose="${focused.choose}"]` : null;
     if (again) document.querySelector(again)?.focus();
   };
 
   // ---- legends ----
-  const swatch = (colour, shape, filled, opacity = 1) => {
-    const mark = draw("path", {
-      d: shape === "line" ? "M0,9H18" : shape === "area" ? "M1,2H17V16H1Z" : outline(shape, 9, 9, 6),
-      fill: shape === "line" || !filled ? "none" : colour,
-      "fill-opacity": opacity,
-      stroke: colour,
-      "stroke-width": 2.5,
-    });
-    return draw("svg", { width: 18, height: 18, "aria-hidden": "true" }, mark);
+  const AREA = "M1,2H17V16H1Z";
+  const swatch = (mark) => draw("svg", { width: 18, height: 18, "aria-hidden": "true" }, draw("path", { fill: "none", ...mark }));
+  const areaMark = (colour, opacity = 1) => ({ d: AREA, fill: colour, "fill-opacity": opacity, stroke: colour, "stroke-width": 1 });
+  const swatchOf = (legend, i) => {
+    const [colour, shape] = [legend.colours[i], outline(legend.shapes[i], 9, 9, 5.5)];
+    if (legend.form === "lines") return swatch({ d: "M0,9H18", stroke: colour, "stroke-width": 2.5 });
+    if (legend.hatched) return swatch({ d: `${AREA}M1,9L8,2M1,16L15,2M8,16L17,7`, stroke: colour, "stroke-width": 1.3 });
+    if (legend.form !== "shapes") return swatch(areaMark(colour, legend.opacity));
+    if (legend.filled) return swatch({ d: shape, fill: colour, stroke: "#10151b", "stroke-width": 1.2 });
+    return swatch({ d: shape, stroke: "currentColor", "stroke-width": 1.6 });
   };
   const bar = (legend) => {
     const colours = coloursOf(legend).map((colour) => {
@@ -180,26 +213,24 @@ const geoedge = (() => {
   };
   const legendRows = (legend) =>
     make("div", { className: "legend-rows" }, ...legend.names.map((name, i) =>
-      make("div", {}, swatch(legend.colours[i], legend.form === "shapes" ? legend.shapes[i] : legend.form === "lines" ? "line" : "area", legend.form !== "shapes" || legend.filled, legend.opacity), text(name))));
-  const legendsOf = (layer) => [...(layer.colourings ? [layer.colourings[state.colouring].legend] : []), ...layer.legends];
-  const writeLegends = () => {
-    const shown = new Map();
-    layers.filter(wanted).flatMap(legendsOf).forEach((legend) => shown.set(legend.title, legend));
-    const parts = [...shown.values()].map((legend) =>
-      make("div", { className: "legend", data: { legend: legend.title } },
-        make("span", { className: "legend-title", textContent: legend.title }),
-        make("span", { className: "legend-unit", textContent: legend.unit ? `  ${legend.unit}` : "" }),
-        ...(legend.form === "bar" ? bar(legend) : [legendRows(legend)])));
-    if (parts.length) parts.unshift(heading("Legend"));
-    document.getElementById("legends").replaceChildren(...parts);
-    writeRanking();
+      make("div", {}, swatchOf(legend, i), text(name))));
+  // Sites that are coloured by their cache need one legend of caches, not two.
+  const legendsOf = (layer) => {
+    const found = [...(layer.colourings ? [layer.colourings[state.colouring].legend] : []), ...layer.legends];
+    return found.filter(({ title }, i) => found.findIndex((other) => other.title === title) === i);
   };
+  const legendOf = (legend) =>
+    make("div", { className: "legend", data: { legend: legend.title } },
+      make("span", { className: "legend-title", textContent: legend.title }),
+      make("span", { className: "legend-unit", textContent: legend.unit ? `  ${legend.unit}` : "" }),
+      ...(legend.form === "bar" ? bar(legend) : [legendRows(legend)]));
   const writeRanking = () => {
     const layer = layers.find((one) => one.kind === "ranks" && wanted(one));
     const worst = layer ? marks.worst(state.epoch, layer.count) : [];
     const rowsOf = worst.map(({ site, share, rank }) => row("Show on the map, with its charts", lookAt(site), String(rank), run.sites.name[site], codec.percent(share)));
     document.getElementById("ranking").replaceChildren(
       ...listed(layer?.ranking, "ol", rowsOf),
+      ...layers.filter((one) => one.steps && wanted(one)).flatMap((one) => listed(one.steps, "ol", one.features.filter(there).map(stepRow))),
       ...listed("Moves in this epoch", "ul", movesNow()),
       ...listed("Events of the day", "ul", run ? run.events.map(eventRow) : []));
   };
@@ -207,6 +238,8 @@ const geoedge = (() => {
   const row = (title, onclick, sign, name, value) =>
     make("li", {}, make("button", { type: "button", title, onclick },
       make("span", { textContent: sign }), make("span", { className: "name" }, text(name)), make("span", {}, text(value))));
+  const stepRow = ([, geometry, , words, { badge, value }]) =>
+    row("Show on the map", () => map.setView(path(geometry)[0], Math.max(map.getZoom(), 16)), badge, words[0], value);
   const lookAt = (site) => () => {
     map.setView(run.sites.place[site], Math.max(map.getZoom(), 16));
     charts.open(site);
@@ -242,17 +275,28 @@ const geoedge = (() => {
         ["Poisson prediction", codec.percent(at("ppp_coverage"))],
         ["Difference", codec.points(at("difference"))],
         ["Demand", codec.rate(asked, "requests/(s km²)")],
+        ...(run.cells.values.people_per_km2 ? [["People who asked", codec.rate(at("people_per_km2"), "/km²")]] : []),
       ]);
     }
-    const found = surfaces.served(state.epoch, state.type, place);
+    if (layer.mixed && state.type < 0) return probedMix(surfaces.servedAll(state.epoch, place));
+    const type = typeOf(layer);
+    const found = surfaces.served(state.epoch, type, place);
     if (!found) return null;
     return tip(run.sites.name[found.site], [
       ["Profile", run.profiles.names[run.profileAt(state.epoch)[found.site]]],
       ["Distance", `${codec.short(found.distance)} m`],
       ["Radio delay", codec.seconds(found.radio)],
       ["Wait advertised", codec.seconds(found.wait)],
-      [`Prefill, ${page.types[state.type]}`, codec.seconds(found.prefill)],
+      [`Prefill, ${page.types[type]}`, codec.seconds(found.prefill)],
       ["First token after", codec.seconds(found.ttft)],
+    ]);
+  };
+  const MOST_TYPES = 8;
+  const probedMix = ({ parts, ttft }) => {
+    const largest = [...parts].sort((a, b) => b.share - a.share || a.type - b.type).slice(0, MOST_TYPES);
+    return tip("First token after", [
+      ["All types", codec.seconds(ttft)],
+      ...largest.map(({ type, share, found }) => [`${page.types[type]}, ${codec.percent(share)}`, found ? `${codec.seconds(found.ttft)}, ${run.sites.name[found.site]}` : "nobody serves it"]),
     ]);
   };
   const onLand = (lat, lng) => {
@@ -306,10 +350,7 @@ const geoedge = (() => {
     });
   };
   const recolour = () => {
-    layers.filter((layer) => layer.kind === "features").forEach((layer) => {
-      layer.group?.remove();
-      delete layer.group;
-    });
+    rebuild(() => true);
     refresh();
   };
   const schemeButton = () => {
@@ -337,6 +378,7 @@ const geoedge = (() => {
     data.profileAt = (epoch) => remember(`profile ${epoch}`, () => codec.digits(data.profile[epoch]));
     data.sites.place = data.sites.place.map((place) => path(place)[0]);
     data.land = data.land.flatMap((rings) => rings.map(path));
+    layers.filter((layer) => layer.kind === "places").forEach((layer) => (layer.at = layer.at.map((place) => path(place)[0])));
     data.events.forEach((event) => (event.place &&= path(event.place)[0]));
     if (data.cells) {
       const at = new Int32Array(data.cells.width * data.cells.height).fill(-1);
@@ -359,10 +401,23 @@ const geoedge = (() => {
   };
   // The bar under the map may need another line when its words grow; the map follows.
   const followSize = () => new ResizeObserver(() => map.invalidateSize({ animate: false, pan: false })).observe(map.getContainer());
-  const start = (on, settings) => {
+  // Inside a frame of another page the map may have no size yet when this runs, and nothing can be drawn.
+  const whenSized = (element, then) => {
+    const sized = () => element.clientWidth > 0 && element.clientHeight > 0;
+    if (sized()) return then();
+    const watch = new ResizeObserver(() => {
+      if (!sized()) return;
+      watch.disconnect();
+      requestAnimationFrame(then);
+    });
+    watch.observe(element);
+  };
+  const start = (on, settings) => whenSized(on.getContainer(), () => begin(on, settings));
+  const begin = (on, settings) => {
     [map, page] = [on, settings];
     layers.filter((layer) => layer.show).forEach((layer) => state.on.add(layer.theme));
     state.epoch = page.epoch;
+    if (run?.mix) state.type = -1;
     const site = fromAddress();
     if (run) marks.start(map, page, opened(run), charts.open);
     time.start(document.getElementById("time"), state, run, page.epochs, epochChanged);
@@ -374,6 +429,10 @@ const geoedge = (() => {
     credit();
     followSize();
     if (run) startRun();
+    ground.start(map, (found) => {
+      reached = found;
+      writeControls();
+    });
     schemeButton();
     refresh();
     if (run && Number(site ?? NaN) in run.sites.place) charts.open(Number(site));

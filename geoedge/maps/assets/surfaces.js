@@ -82,11 +82,21 @@ const surfaces = (() => {
     }
     return candidates.filter((_, i) => bounds[i] <= limit);
   };
+  // Every type of request with its share in what is asked, or the one that is chosen.
+  const asked = (epoch, type) => {
+    if (type >= 0) return [{ share: 1, type }];
+    return run.mix[epoch].map((share, kind) => ({ share, type: kind })).filter(({ share }) => share > 0);
+  };
   const served = (epoch, type, [x, y]) => {
     const one = best(offsets(epoch, type), x, y);
     if (!one) return null;
     const distance = Math.hypot(one.x - x, one.y - y);
     return { ...one, distance, radio: radio(distance), ttft: radio(distance) + one.rest };
+  };
+  // Who serves each type, and the mean over all types; a type that nobody serves takes for ever.
+  const servedAll = (epoch, place) => {
+    const parts = asked(epoch, -1).map(({ share, type }) => ({ share, type, found: served(epoch, type, place) }));
+    return { parts, ttft: parts.reduce((sum, { share, found }) => sum + share * (found ? found.ttft : Infinity), 0) };
   };
 
   // ---- cells: values on a lattice, read between the centres ----
@@ -170,14 +180,20 @@ const surfaces = (() => {
       };
     },
     ttft(layer, state) {
-      const candidates = offsets(state.epoch, state.type);
       const { edges } = layer.scale;
+      const time = (sites, x, y) => {
+        const one = best(sites, x, y);
+        return one ? one.rest + quickRadio(Math.hypot(one.x - x, one.y - y)) : Infinity;
+      };
+      const candidates = asked(state.epoch, state.type).map(({ share, type }) => ({ share, sites: offsets(state.epoch, type) }));
+      const anybody = candidates.some(({ sites }) => sites.length);
       return {
         candidates,
-        near: within,
+        near: (parts, x, y, reach) => parts.map(({ share, sites }) => ({ share, sites: within(sites, x, y, reach) })),
         of: (x, y, near) => {
-          const one = best(near, x, y);
-          return one ? level(edges, one.rest + quickRadio(Math.hypot(one.x - x, one.y - y))) : -1;
+          let mean = 0;
+          for (const { share, sites } of near) mean += share * time(sites, x, y);
+          return anybody ? level(edges, mean) : -1;
         },
         colour: (found) => layer.scale.colours[found],
         line: (a, b) => (edges.slice(Math.min(a, b), Math.max(a, b)).includes(layer.scale.target) ? 1 : 0.4),
@@ -235,15 +251,16 @@ const surfaces = (() => {
   const tile = (painter, candidates, left, top, width, height, place, found) => {
     const { corners, near } = nearTile(painter, candidates, left, top, TILE, place);
     const [[ax, ay], [bx, by], [cx, cy], [dx, dy]] = corners;
-    const key = (x, y) => {
+    const placeAt = (x, y) => {
       const u = (x - left) / TILE;
       const v = (y - top) / TILE;
-      return painter.of(
-        (1 - v) * ((1 - u) * ax + u * bx) + v * ((1 - u) * cx + u * dx),
-        (1 - v) * ((1 - u) * ay + u * by) + v * ((1 - u) * cy + u * dy),
-        near,
-      );
+      return [(1 - v) * ((1 - u) * ax + u * bx) + v * ((1 - u) * cx + u * dx), (1 - v) * ((1 - u) * ay + u * by) + v * ((1 - u) * cy + u * dy)];
     };
+    const key = (x, y, few = near) => {
+      const [east, north] = placeAt(x, y);
+      return painter.of(east, north, few);
+    };
+    const reach = (1.05 * Math.hypot(ax - dx, ay - dy) * BLOCK) / TILE / 2;
     const side = TILE / BLOCK + 1;
     const at = new Int16Array(side * side);
     for (let j = 0; j < side; j++) for (let i = 0; i < side; i++) at[j * side + i] = key(left + i * BLOCK, top + j * BLOCK);
@@ -257,8 +274,9 @@ const surfaces = (() => {
           for (let row = y; row < bottom; row++) found.fill(one, row * width + x, row * width + right);
           continue;
         }
+        const few = painter.near(near, ...placeAt(x + BLOCK / 2, y + BLOCK / 2), reach);
         for (let row = y; row < bottom; row++)
-          for (let column = x; column < right; column++) found[row * width + column] = key(column + 0.5, row + 0.5);
+          for (let column = x; column < right; column++) found[row * width + column] = key(column + 0.5, row + 0.5, few);
       }
     }
   };
@@ -350,5 +368,5 @@ const surfaces = (() => {
     context.putImageData(image, 0, 0);
     return canvas;
   };
-  return { start, Surface, served, cellAt, cellValues, metres, level };
+  return { start, Surface, served, servedAll, cellAt, cellValues, metres, level };
 })();

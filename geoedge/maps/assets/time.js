@@ -96,8 +96,8 @@ const time = (() => {
     parts.facts = make("div", { className: "facts" });
     parts.slider = make("input", {
       type: "range", min: 0, max: names.length - 1, step: 1, data: { choose: "epoch" },
-      title: "Arrow keys step through the epochs, the space bar plays them",
-      attributes: { "aria-label": "Epoch" },
+      title: "Arrow keys step, the space bar plays",
+      attributes: { "aria-label": run ? "Epoch" : "Step" },
       oninput() { if (playing()) stop(); go(Number(this.value)); },
     });
     const track = make("div", { className: "track" }, ...(run ? [glance()] : []), parts.slider);

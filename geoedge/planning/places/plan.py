@@ -16,14 +16,15 @@ from geoedge.planning.places.field import NONE, equipped
 from geoedge.planning.places.planner import EquippedPlace, Planner
 from geoedge.planning.places.yardsticks import Yardsticks
 from geoedge.planning.window import refuse_other_ground
+from geoedge.streams import stream
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from geoedge.scenario import Scenario
     from geoedge.sites import Layout
     from geoedge.study import Study
+    from geoedge.style import PaperFigure
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -82,6 +83,53 @@ class PlacesPlan:
         """The chosen places with their profiles, in the order of the candidates."""
         return equipped(self.study.layout, self.held)
 
+    def first(self, count: int) -> Layout:
+        """Return the first places in the order of building with their profiles, in the order of the candidates.
+
+        Parameters
+        ----------
+        count
+            How many, from 1 to all of the plan.
+
+        Raises
+        ------
+        GeoEdgeError
+            If the plan has not so many.
+        """
+        chosen = [row.place for row in self._beginning(count)]
+        return equipped(
+            self.study.layout, np.where(np.isin(np.arange(len(self.held)), chosen), self.held, NONE)
+        )
+
+    def at_random(self, count: int, rng: int) -> Layout:
+        """Return as many of the candidates at random, with the profiles of the first of the plan dealt out at random.
+
+        What a plan is compared with: the same number of sites and the same mix, and no choice of places.
+
+        Parameters
+        ----------
+        count
+            How many, from 1 to all of the plan.
+        rng
+            Seed of the choice.
+
+        Raises
+        ------
+        GeoEdgeError
+            If the plan has not so many.
+        """
+        draw = stream(rng, "places at random")
+        profiles = [int(self.held[row.place]) for row in self._beginning(count)]
+        held = np.full(len(self.held), NONE, dtype=np.int64)
+        held[draw.permutation(len(held))[:count]] = draw.permutation(profiles)
+        return equipped(self.study.layout, held)
+
+    def _beginning(self, count: int) -> tuple[EquippedPlace, ...]:
+        if not 1 <= count <= len(self.order):
+            msg = f"plan of places: `count` must be from 1 to the {len(self.order)} places of the plan, not {count}"
+            raise GeoEdgeError(msg)
+        return self.order[:count]
+
     @property
     def needed(self) -> int | None:
         """Places that the reliability needs; None if it was not reached, or a number of sites was asked for."""
@@ -131,11 +179,17 @@ class PlacesPlan:
             writer.writerow([k, row.place, row.name, row.kind, *where, row.profile, *values])
         return text.getvalue()
 
-    def figure(self) -> Figure:
-        """Return a picture of coverage over the number of sites: the plan, greedy growth, random orders, theory."""
+    def figure(self, *, columns: int = 2) -> PaperFigure:
+        """Return a picture of coverage over the number of sites: the plan, greedy growth, random orders, theory.
+
+        Parameters
+        ----------
+        columns
+            Columns of a paper, 1 or 2.
+        """
         from geoedge.planning.places.figure import places_figure
 
-        return places_figure(self)
+        return places_figure(self, columns=columns)
 
 
 def plan_places(

@@ -166,7 +166,7 @@ class Planner:
             held,
             self.options,
             self.limits,
-            progress=lambda k: self.tell(f"exchanges, {size} places", k, k),
+            progress=lambda k: self.tell(f"exchanges, {size} places", k, 0),
         )
         asked = [(each, self.whole(each)) for each in ((held, better) if (better != held).any() else (held,))]
         return max(asked, key=lambda found: found[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,16 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = ["check_picture", "save_figure"]
 
-_METADATA: dict[str, dict[str, str | None]] = {
-    ".png": {"Software": None},
-    ".svg": {"Date": None, "Creator": None},
-    ".pdf": {"CreationDate": None, "Producer": None, "Creator": None},
-}
-"""What would differ between two files of one figure."""
-DPI = 120
+FORMATS = (".png", ".svg", ".pdf")
 
 
-def check_picture(path: Path) -> None:
+def check_picture(path: str | Path) -> None:
     """Say in one line why a picture cannot be written there, before minutes of work are spent.
 
     Parameters
@@ -36,19 +29,19 @@ def check_picture(path: Path) -> None:
     OutputError
         If its ending names no format, or there is no permission.
     """
-    if path.suffix.lower() not in _METADATA:
-        msg = f"{path}: a picture ends in {', '.join(_METADATA)}; name such a file"
+    if Path(path).suffix.lower() not in FORMATS:
+        msg = f"{path}: a picture ends in {', '.join(FORMATS)}; name such a file"
         raise OutputError(msg)
-    check_place(path)
+    check_place(Path(path))
 
 
-def save_figure(figure: Figure, path: Path) -> Path:
+def save_figure(figure: Figure, path: str | Path) -> Path:
     """Write a figure, whole or not at all, and return its path.
 
     Parameters
     ----------
     figure
-        The figure.
+        The figure, one of geoedge's or any other.
     path
         The file; its ending names the format.
 
@@ -57,10 +50,7 @@ def save_figure(figure: Figure, path: Path) -> Path:
     OutputError
         If it cannot be written.
     """
-    import matplotlib as mpl
+    from geoedge.style.paper import written
 
     check_picture(path)
-    kind, buffer = path.suffix.lower(), io.BytesIO()
-    with mpl.rc_context({**mpl.rcParamsDefault, "svg.hashsalt": "geoedge"}):
-        figure.savefig(buffer, format=kind[1:], dpi=DPI, metadata=_METADATA[kind])
-    return write_whole(path, buffer.getvalue(), "picture")
+    return write_whole(Path(path), written(figure, Path(path).suffix[1:].lower()), "picture")

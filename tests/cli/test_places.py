@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 
 import pytest
 
-from geoedge import cli
-from tests.conftest import SMALL
+from tests.cli.calling import FAST, call
 
 INLAND = [(7.4197, 43.7312), (7.4212, 43.7396), (7.4259, 43.7395), (7.4150, 43.7330), (7.4230, 43.7440)]
-FAST = [f"--set={key}={value}" for key, value in SMALL.items()]
-
-
-def call(capsys, monkeypatch, *words: str) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["geoedge", *words])
-    try:
-        cli.main()
-        code = 0
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 @pytest.fixture

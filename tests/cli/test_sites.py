@@ -12,8 +12,8 @@ from geoedge.city import load_city
 from geoedge.errors import OutputError
 from geoedge.scenario import load_scenario
 from geoedge.sites import read_sites, survey_sites
+from tests.cli.calling import call, refused
 from tests.sites.site_files import cell_row
-from tests.test_cli import call, refused
 
 HOSTILE = "=cmd|'/C calc'!A0 <img src=x onerror=alert(1)> [red]\x1b[31m"
 

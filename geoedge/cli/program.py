@@ -1,0 +1,75 @@
+"""The program itself: its verbs' home, its exit codes, and how it takes an interrupt."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from geoedge import __version__
+from geoedge.errors import GeoEdgeError
+
+__all__ = ["app", "main", "script"]
+
+app = typer.Typer(
+    help="City-scale what-if studies of LLM inference at the wireless edge.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        print(f"geoedge {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _all_verbs(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    """City-scale what-if studies of LLM inference at the wireless edge."""
+
+
+def main() -> None:
+    """Run the command line: exit 0 on success, 1 with one line on a user's error, 2 on wrong usage, 130 on Ctrl-C."""
+    caught: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        caught.append(number)
+        raise KeyboardInterrupt
+
+    # a compiled kernel or a worker process turns an interrupt into an error of its own; the list tells
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        app()
+    except GeoEdgeError as error:
+        print(f"geoedge: {_printable(str(error))}", file=sys.stderr)
+        raise SystemExit(1) from None
+    except BaseException as stop:
+        done = isinstance(stop, SystemExit) and not stop.code
+        if done or not caught:
+            raise
+        print("geoedge: interrupted", file=sys.stderr)
+        raise SystemExit(128 + caught[0]) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def script() -> None:
+    """Run the command line as a program of its own."""
+    try:
+        main()
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; nothing is left to interrupt
+
+
+def _printable(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -1,0 +1,92 @@
+"""Times to the first token and waits: quantiles, and how each type of request fares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from geoedge.report._text import number
+from geoedge.report.page.blocks import Grid
+from geoedge.report.page.told import Told
+from geoedge.texts import plain_text
+
+__all__ = ["quantiles_grid", "types_grid", "waits_grid"]
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+
+
+def quantiles_grid(runs: Sequence[Told]) -> Grid:
+    """Return quantiles of the time to the first token, one column a run.
+
+    Parameters
+    ----------
+    runs
+        The runs.
+    """
+    rows = [
+        [f"{level:.0%} of requests within", *(number(each.results.ttft_quantile(level)) for each in runs)]
+        for level in LEVELS
+    ]
+    rows.append(["mean", *(number(each.results.mean_ttft) for each in runs)])
+    rows.append(["requests counted", *(f"{each.results.requests:,}" for each in runs)])
+    note = "From the records of one run each, rejected requests counted as never; means are of those that were taken."
+    return Grid("Time to first token [s]", ["", *_names(runs)], rows, note)
+
+
+def waits_grid(runs: Sequence[Told]) -> Grid:
+    """Return how long requests that were taken wait at the site, one column a run.
+
+    Parameters
+    ----------
+    runs
+        The runs.
+    """
+    waits = [_taken(each, "wait_s") for each in runs]
+    rows = [["requests that wait at all", *(f"{np.mean(each > 0):.1%}" for each in waits)]]
+    rows.append(["mean wait [s]", *(number(float(each.mean())) for each in waits)])
+    rows += [
+        [f"{level:.0%} wait at most [s]", *(number(float(np.quantile(each, level))) for each in waits)]
+        for level in (0.5, 0.9, 0.95, 0.99)
+    ]
+    return Grid("Wait for a free place at the site", ["", *_names(runs)], rows)
+
+
+def types_grid(runs: Sequence[Told]) -> Grid | None:
+    """Return coverage by type of request, one column a run; None if the runs have different types.
+
+    Parameters
+    ----------
+    runs
+        The runs.
+    """
+    names = runs[0].meta["type_names"]
+    if any(each.meta["type_names"] != names for each in runs):
+        return None
+    rows = []
+    for kind, name in enumerate(names):
+        cells = []
+        for each in runs:
+            mine = each.results.column("request_type") == kind
+            ttft = each.results.column("ttft_s")[mine]
+            cells += [
+                f"{mine.mean():.1%}",
+                number(float(np.mean(ttft <= each.target_s)) if len(ttft) else None),
+            ]
+        rows.append([plain_text(name), *cells])
+    heads = [f"{what}{_of(runs, name)}" for name in _names(runs) for what in ("share of requests", "in time")]
+    note = "From the records of one run each; in time as a share of the type's own requests."
+    return Grid("TTFT coverage by type of request", ["", *heads], rows, note)
+
+
+def _of(runs: Sequence[Told], name: str) -> str:
+    return f", {name}" if len(runs) > 1 else ""
+
+
+def _taken(told: Told, name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    results = told.results
+    return np.asarray(results.column(name)[results.column("site") >= 0], dtype=np.float64)
+
+
+def _names(runs: Sequence[Told]) -> list[str]:
+    return [each.name for each in runs] if len(runs) > 1 else ["value"]

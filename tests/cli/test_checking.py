@@ -1,0 +1,58 @@
+"""`geoedge check`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from geoedge.scenario import load_scenario
+from tests.cli.calling import call, refused
+
+
+def test_check_says_what_follows_for_memory(capsys, monkeypatch) -> None:
+    code, out, _ = call(capsys, monkeypatch, "check", "monaco")
+    assert code == 0
+    assert "the scenario is valid" in out
+    assert "concurrency" in out
+
+
+def test_quiet_is_the_verdict_and_json_all_of_it(capsys, monkeypatch) -> None:
+    code, out, err = call(capsys, monkeypatch, "check", "paper", "-q", "--set", "title=mine")
+    assert (code, out, err) == (0, "mine: the scenario is valid\n", "")
+    code, out, err = call(capsys, monkeypatch, "check", "paper", "--json", "--set", "title=mine")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["valid"]
+    assert found["scenario"]["title"] == "mine"
+    assert [row["concurrency"] for row in found["profiles"]] == [18, 14, 6]
+    assert sum(row["placement_probability"] for row in found["profiles"]) == pytest.approx(1.0)
+    assert sum(row["type_probability"] for row in found["requests"]) == pytest.approx(1.0)
+    assert set(found["profiles"][0]["hit_tokens"]) == {row["type"] for row in found["requests"]}
+
+
+@pytest.mark.slow
+def test_a_run_is_audited_in_json_too(run_folder, capsys, monkeypatch) -> None:
+    code, out, err = call(capsys, monkeypatch, "check", str(run_folder), "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["violations"] == []
+    assert sum(found["requests"].values()) > 1000
+    code, out, _ = call(capsys, monkeypatch, "check", str(run_folder), "--quiet")
+    assert (code, out.count("\n")) == (0, 1)
+    assert "all rules are kept" in out
+    assert "whose scenario is settled" in refused(
+        capsys, monkeypatch, "check", str(run_folder), "--set", "seed=2"
+    )
+
+
+def test_check_looks_up_the_places_of_events(capsys, monkeypatch, tmp_path) -> None:
+    crowd = {"kind": "flash_crowd", "start_hour": 18.0, "duration_s": 600.0, "people": 50}
+    typo = {"dynamics.events": [crowd | {"place": "Casino de Monte Carl"}]}
+    file = load_scenario("monaco").override(typo).save(tmp_path / "typo.toml")
+    line = refused(capsys, monkeypatch, "check", str(file))
+    assert 'dynamics.events[0]: place = "Casino de Monte Carl"' in line
+    assert 'did you mean "Casino de Monte Carlo"?' in line
+    code, out, _ = call(capsys, monkeypatch, "check", str(file), "--set", "city.source=Atlantis")
+    assert code == 0
+    assert "looked up by the run" in out

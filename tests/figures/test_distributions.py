@@ -1,0 +1,113 @@
+"""Curves are those of the records: every point is asked of the run again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geoedge import figures
+from geoedge.errors import GeoEdgeError
+from geoedge.theory import wait_cdf
+
+
+def test_every_point_of_the_ttft_curve_is_the_runs_own_coverage(run, other) -> None:
+    axes = figures.ttft_distribution(run, other, names=["a", "b"]).axes[0]
+    curves = [line for line in axes.lines if len(line.get_xdata()) > 2]
+    for line, asked in zip(curves, (run, other), strict=True):
+        x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        assert len(x) > 200
+        assert np.allclose(y, [100 * asked.ttft_coverage(t) for t in x], rtol=0, atol=1e-12)
+        taken = (asked.column("site") >= 0).mean()
+        assert y[-1] == pytest.approx(100 * taken)  # the rejected never get a first token
+        assert y[0] == pytest.approx(100 / asked.requests)
+    assert curves[0].get_color() != curves[1].get_color()
+    assert curves[0].get_linestyle() != curves[1].get_linestyle()
+
+
+def test_theory_and_field_stand_at_the_target(run) -> None:
+    axes = figures.ttft_distribution(run).axes[0]
+    marks = {
+        line.get_label(): line.get_xydata()[0].tolist() for line in axes.lines if line.get_marker() != "None"
+    }
+    assert marks == {"theory (PPP) 83.0 %": [0.8, 83.0], "field (map) 77.0 %": [0.8, 77.0]}
+    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert words[0] == f"simulation {100 * run.ttft_coverage(0.8):.1f} %"
+    assert axes.get_legend().get_title().get_text() == f"{run.requests:,} requests, in time:"
+
+
+def test_a_run_whose_answers_are_infinite_still_stands(run) -> None:
+    table = run.tables["answers"].assign(value=np.inf)
+    axes = figures.ttft_distribution(run.with_tables(answers=table)).axes[0]
+    assert axes.get_xlim()[1] < 100.0
+
+
+def test_the_curve_of_waits_counts_those_that_wait_longer(run) -> None:
+    axes = figures.wait_distribution(run).axes[0]
+    x, y = (np.asarray(each) for each in axes.lines[0].get_data())
+    waits = run.column("wait_s")[run.column("site") >= 0]
+    assert len(x) > 100
+    assert np.allclose(y, [100 * (waits > t + 1e-9).mean() for t in x])
+    assert y[0] == pytest.approx(100 * (waits > 1e-9).mean())
+    assert axes.get_yscale() == "log"
+
+
+def test_erlangs_curve_is_that_of_each_site_weighted_by_its_requests(run) -> None:
+    axes = figures.wait_distribution(run).axes[0]
+    x, y = (np.asarray(each) for each in axes.lines[1].get_data())
+    rows = run.records.to_pandas()
+    rows = rows[(rows["site"] >= 0) & (rows["created_s"] >= run.meta["start_s"] + run.meta["warm_up_s"])]
+    longer = np.zeros(len(x))
+    for _, part in rows.groupby(["epoch", "site"]):
+        service = (part["finished_s"] - part["started_s"]).mean()
+        longer += len(part) * (1.0 - wait_cdf(x, len(part) / 900.0, 1.0 / service, 3))
+    assert np.allclose(y, 100 * longer / len(rows))
+
+
+def test_no_wait_at_all_is_refused(run) -> None:
+    place = run.records.column_names.index("wait_s")
+    idle = replace(run, records=run.records.set_column(place, "wait_s", [np.zeros(run.records.num_rows)]))
+    with pytest.raises(GeoEdgeError, match="wait_distribution: no request of run 'simulation' waited"):
+        figures.wait_distribution(idle)
+
+
+def test_load_is_busy_over_all_server_seconds_from_idlest_to_busiest(run) -> None:
+    axes = figures.load_distribution(run).axes[0]
+    steps = axes.patches[0].get_data()
+    after = run.epochs[run.epochs["epoch"] > 0].assign(
+        busy=lambda rows: rows["utilization"] * rows["server_s"]
+    )
+    sums = after.groupby("site")[["busy", "server_s"]].sum()
+    load = np.sort((sums["busy"] / sums["server_s"]).to_numpy())
+    assert np.allclose(steps.values, 100 * load)
+    assert np.allclose(steps.edges, np.linspace(0, 100, len(load) + 1))
+    total = (after["busy"].sum()) / after["server_s"].sum()
+    assert total == pytest.approx(run.mean_utilization)
+    marked = sum(len(line.get_xdata()) for line in axes.lines if line.get_marker() not in ("None", None))
+    assert marked == len(load)
+
+
+def test_runs_are_told_apart_by_what_differs(run, other) -> None:
+    words = [text.get_text() for text in figures.load_distribution(run, other).legends[0].get_texts()]
+    assert words == ["load-aware, controller greedy, 6 sites", "nearest, caches stay, 6 sites"]
+    named = [replace(run, label="a"), replace(run, label="b")]
+    words = [text.get_text() for text in figures.load_distribution(*named).legends[0].get_texts()]
+    assert words == ["a, 6 sites", "b, 6 sites"]
+    words = [text.get_text() for text in figures.load_distribution(run, run).legends[0].get_texts()]
+    assert words == ["run 1, 6 sites", "run 2, 6 sites"]
+
+
+def test_a_site_keeps_the_mark_of_the_profile_it_held_longest(run) -> None:
+    epochs = run.epochs.copy()
+    epochs.loc[(epochs["site"] == 0) & (epochs["epoch"] == 1), "profile"] = 3
+    assert isinstance(epochs, pd.DataFrame)
+    axes = figures.load_distribution(replace(run, epochs=epochs)).axes[0]
+    held = {
+        line.get_label(): len(line.get_xdata())
+        for line in axes.lines
+        if line.get_marker() not in ("None", None)
+    }
+    names = run.meta["profile_names"]
+    assert held == {names[0]: 2, names[1]: 2, names[2]: 1, names[3]: 1}

@@ -1,0 +1,102 @@
+"""What the terminal says of a run: what is shown depends on how many runs there were."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from geoedge.compare.columns import intervals, long_table
+from geoedge.report._text import with_half
+from geoedge.report.run import print_run
+from geoedge.results import Results
+from tests.test_results import make_results
+
+MOVE = {
+    "time_s": 20.0,
+    "action": "replicate",
+    "site": 0,
+    "from_profile": 0,
+    "to_profile": 1,
+    "bytes_moved": 2.0**31,
+    "predicted_gain": 0.01,
+}
+
+
+def told(replications: int, *, ensemble: bool = False, rejected: bool = False) -> Results:
+    """Return a run of so many replications with its tables."""
+    metrics = [
+        {"coverage": 0.7 + 0.01 * r} | ({"rejected_share": 0.02} if rejected else {})
+        for r in range(replications)
+    ]
+    columns = {"theory (PPP)": {"coverage": (0.6, np.nan, np.nan)}, "simulation": intervals(metrics)}
+    if ensemble:
+        columns["PPP ensemble: load_aware"] = {"coverage": (0.65, 0.6, 0.72)}
+    change = np.nan if replications == 1 else 0.01
+    epochs = {
+        "epoch": [0],
+        "start_s": [0.0],
+        "moves": [1.0],
+        "bytes_moved": [2e9],
+        "predicted_gain": [0.01],
+        "still": [0.7],
+        "change": [0.02],
+        "low": [0.02 - change],
+        "high": [0.02 + change],
+    }
+    made = make_results(actions=pd.DataFrame([MOVE]))
+    tables = {"answers": long_table(columns), "control_epochs": pd.DataFrame(epochs)}
+    return made.with_tables(**tables).with_meta(replications=replications, controller="greedy")
+
+
+def printed(results: Results, **given) -> str:
+    out = io.StringIO()
+    print_run(results, console=Console(file=out, width=200), **given)
+    return " ".join(out.getvalue().split())
+
+
+def test_one_run_has_no_intervals_and_no_pairs() -> None:
+    text = printed(told(1))
+    assert "Simulated numbers: of one run, without interval." in text
+    assert "one run; gains of all moves so far, as predicted when they were made and as it shows" in text
+    assert "Controller: 1 move, 2.0 GiB time" in text
+    for words in ("paired", "±", "95 %", "first replication", "Poisson layouts", "rejected"):
+        assert words not in text
+
+
+def test_several_runs_have_both() -> None:
+    text = printed(told(3, ensemble=True, rejected=True))
+    assert "Simulated numbers: mean of 3 paired runs ± 95 % interval." in text
+    assert "median and 95 % range of Poisson layouts" in text
+    assert (
+        "mean of 3 runs; gains of all moves so far, as predicted when they were made and as paired runs show"
+        in text
+    )
+    assert "(first replication)" in text
+    assert "0.710 ± 0.025" in text  # t of 2 degrees, 97.5 %, times 0.01 / sqrt 3
+    assert "+0.0200 ± 0.0100" in text
+    assert "rejected – – 0.020 ± 0.000 – " in text
+
+
+def test_where_the_run_is_is_said_if_asked(tmp_path) -> None:
+    assert f"run {tmp_path}" in printed(told(1), folder=tmp_path)
+    assert "run /" not in printed(told(1))
+    (tmp_path / "map.html").write_text("", encoding="utf-8")
+    assert f"map {tmp_path / 'map.html'}" in printed(told(1), folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "words"),
+    [
+        ((0.5, np.nan, np.nan), {}, "0.500"),
+        ((0.5, 0.4, 0.6), {}, "0.500 ± 0.100"),
+        ((-2.0, -2.5, -1.5), {"digits": 1, "signed": True}, "-2.0 ± 0.5"),
+        ((-0.0, np.nan, np.nan), {"signed": True}, "+0.000"),
+        ((np.inf, np.nan, np.nan), {}, "∞"),
+    ],
+)
+def test_a_number_with_half_of_its_interval(asked, given, words) -> None:
+    assert with_half(*asked, **given) == words

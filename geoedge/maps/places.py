@@ -217,8 +217,8 @@ def _notes(plan: PlacesPlan) -> Iterator[str]:
         reached = "reaches" if plan.reached else "does NOT reach"
         yield f"Asked for: {percent(plan.reliability)} in time. The plan {reached} it."
     yield (
-        "Requests in time are the field's, on the mean demand of the window in two parts; a simulation of the plan says "
-        "what is left of it."
+        "Requests in time are the field's: of the whole plan epoch by epoch, of its steps on the mean demand of the window "
+        "in two parts, which may differ in the last digit. A simulation of the plan says what is left of it."
     )
     if not all(_carried(row) for row in plan.order):
         yield (

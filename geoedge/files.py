@@ -48,7 +48,7 @@ def has_room(path: Path) -> bool:
         handle, probe = tempfile.mkstemp(prefix=f".{path.name}-", dir=parent)
         os.close(handle)
         os.unlink(probe)
-    except (OSError, ValueError):
+    except (OSError, ValueError, StopIteration):  # the root of a file system has nothing above it
         return False
     return True
 

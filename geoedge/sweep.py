@@ -33,6 +33,11 @@ __all__ = ["Replication", "in_processes", "replicate", "replication_seed", "swee
 
 T = TypeVar("T")
 MOST_SEED = 2**62
+_NOT_A_KEY = {
+    "seed": "give the base seed as `rng` (--seed) and several runs as `replications` (--replications)",
+    "simulation.replications": "give it as `replications` (--replications)",
+}
+"""Keys that a grid cannot have, and what to use."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,10 +173,14 @@ def sweep(
     Raises
     ------
     ScenarioError
-        If the grid is empty, or a key or value is not valid.
+        If the grid is empty, a key or value is not valid, or a key is the seed or the number of replications.
     """
     import pandas as pd
 
+    for key, cure in _NOT_A_KEY.items():
+        if key in grid:
+            msg = f"{key}: replications are paired by it, so that it cannot be varied; {cure}"
+            raise ScenarioError(msg)
     points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     for point in points:
         scenario.override(point)  # a wrong value is said before minutes of work are spent

@@ -13,7 +13,7 @@ from geoedge.files import check_place, folder_for, has_room, write_whole
 
 
 @pytest.mark.parametrize(
-    "place", ["/proc/x", "/proc/none/x.png", "/dev/null/x", "/sys/x", "a" * 300, f"{'a' * 300}/x.csv"]
+    "place", ["/proc/x", "/proc/none/x.png", "/dev/null/x", "/sys/x", "/", "a" * 300, f"{'a' * 300}/x.csv"]
 )
 def test_where_nothing_can_be_made_there_is_no_room(tmp_path: Path, place: str) -> None:
     path = tmp_path / place

@@ -30,7 +30,10 @@ def run(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="run folder; runs/SCENARIO by default")
     ] = None,
-    controller: Annotated[str | None, typer.Option(help="greedy or none; the scenario's by default")] = None,
+    controller: Annotated[
+        str | None,
+        typer.Option(help="who moves caches, such as none, greedy or look_ahead; the scenario's by default"),
+    ] = None,
     replications: Replications = None,
     layouts: Annotated[int, typer.Option(min=0, help="Poisson layouts of each ensemble")] = 50,
     workers: Workers = None,

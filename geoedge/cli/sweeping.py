@@ -27,7 +27,7 @@ def sweep(
         typer.Option(
             "--vary",
             metavar="KEY=V1,V2,…",
-            help="values to try, for example seed=1,2; several make a grid",
+            help="values to try, for example demand.users=5000,10000; several make a grid",
         ),
     ],
     replications: Replications = None,

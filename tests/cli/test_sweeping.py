@@ -70,8 +70,10 @@ def test_values_are_what_stands_between_commas(words, values) -> None:
         (["--vary", "demand.users=1", "--vary", "demand.users=2"], "twice"),
         (["--vary", "demand.user=1,2"], "demand.users"),
         (["--vary", "routing.policy=load_aware,neerest"], "did you mean 'nearest'"),
-        (["--vary", "seed=1,2", "-o", "table.xlsx"], ".csv or .parquet"),
-        (["--vary", "seed=1,2", "-o", "/proc/none/table.csv"], "cannot be written there"),
+        (["--vary", "seed=1,2"], "replications are paired by it"),
+        (["--vary", "simulation.replications=1,2"], "(--replications)"),
+        (["--vary", "demand.users=5,6", "-o", "table.xlsx"], ".csv or .parquet"),
+        (["--vary", "demand.users=5,6", "-o", "/proc/none/table.csv"], "cannot be written there"),
     ],
 )
 def test_what_cannot_be_swept_is_said_before_the_work(capsys, monkeypatch, words, told) -> None:
@@ -82,7 +84,16 @@ def test_what_cannot_be_swept_is_said_before_the_work(capsys, monkeypatch, words
 def test_sites_that_are_read_are_never_written_over(capsys, monkeypatch, tmp_path) -> None:
     path = tmp_path / "sites.csv"
     path.write_text("lon,lat\n7.42,43.73\n", encoding="utf-8")
-    words = ["sweep", "monaco", "--vary", "seed=1,2", "--set", f"sites.source={path}", "-o", str(path)]
+    words = [
+        "sweep",
+        "monaco",
+        "--vary",
+        "demand.users=5,6",
+        "--set",
+        f"sites.source={path}",
+        "-o",
+        str(path),
+    ]
     assert "is the same file as sites.source" in refused(capsys, monkeypatch, *words)
 
 

@@ -104,3 +104,22 @@ def test_sentences_tell_the_share_where_it_is_worth_it_alone() -> None:
     assert "greedy −1.00" in other
     assert "of that" not in other
     assert {row["controller"] for row in found.to_dict()["hours"]} == {"greedy", "oracle"}
+
+
+def test_an_epoch_without_requests_in_one_run_is_judged_by_the_rest() -> None:
+    oracle = np.tile([0.4, 0.0, 0.0], (4, 1))
+    made = runs(oracle, oracle)
+    for rows in made.values():
+        rows[3].epochs.loc[0, ["requests", "coverage"]] = [0, np.nan]
+    table = hours_table(made, "static", "oracle", 21600.0, 0.03).set_index(["worth_it", "controller"])
+    assert table.loc[(True, "oracle"), "change"] == pytest.approx(0.4)
+    assert table.loc[(True, "oracle"), "epochs"] == 1
+    assert table.loc[(False, "oracle"), "change"] == pytest.approx(0.0)
+
+
+def test_where_it_is_never_worth_it_the_sentence_says_so() -> None:
+    luck = np.array([[0.001], [-0.001], [0.002], [-0.002]])
+    gains = np.array([0.01, 0.02, 0.0]) + luck
+    found = ControllerComparison("Town", 0.8, (21600.0, 27000.0), "static", runs(gains, gains / 2))
+    told = [text for text in found.sentences() if "epochs the oracle" in text]
+    assert told == ["In none of 3 epochs the oracle is 3 points or more ahead of static, by the other days."]

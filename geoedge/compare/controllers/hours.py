@@ -28,7 +28,8 @@ def hours_table(runs: Runs, baseline: str, oracle: str, since_s: float, worth: f
     """Return what each contestant earns in the epochs in which an oracle is ahead, and in all others.
 
     An epoch of a run counts as worth it where the oracle's mean gain in the *other* runs reaches `worth`: a run that
-    took part in choosing its own epochs would be chosen for its luck with them.
+    took part in choosing its own epochs would be chosen for its luck with them. Epochs in which no other run has
+    requests are in neither group.
 
     Parameters
     ----------
@@ -59,9 +60,9 @@ def hours_table(runs: Runs, baseline: str, oracle: str, since_s: float, worth: f
     seen = runs[baseline][0].epochs["start_s"].to_numpy() >= since_s - 1e-6
     gains = {name: _gains(runs[name], runs[baseline])[:, seen] for name in names}
     requests = np.array([run.epochs["requests"].to_numpy()[seen] for run in runs[baseline]], dtype=np.float64)
-    chosen = _by_others(gains[oracle]) >= worth
+    told_by_others = _by_others(gains[oracle])
     rows = []
-    for worth_it, epochs in ((True, chosen), (False, ~chosen)):
+    for worth_it, epochs in ((True, told_by_others >= worth), (False, told_by_others < worth)):
         weights = requests * epochs
         told = weights.sum(axis=1) > 0.0
         if told.sum() < 2:
@@ -86,8 +87,11 @@ def _gains(line: Sequence[Replication], base: Sequence[Replication]) -> Floats:
 
 
 def _by_others(gains: Floats) -> Floats:
-    """Return, for each run and epoch, the mean of the other runs."""
-    return np.asarray((gains.sum(axis=0) - gains) / (len(gains) - 1))
+    """Return, for each run and epoch, the mean of the other runs that had requests in it; NaN where none had."""
+    known = np.isfinite(gains)
+    held = np.where(known, gains, 0.0)
+    count = known.sum(axis=0) - known
+    return np.asarray(np.where(count > 0, (held.sum(axis=0) - held) / np.maximum(count, 1), np.nan))
 
 
 def _means(gains: Floats, weights: Floats) -> Floats:

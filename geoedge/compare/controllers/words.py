@@ -161,11 +161,15 @@ def _harm_verdict(row: Any) -> str:
 def _worth(found: ControllerComparison) -> Iterator[str]:
     """Say what is earned in the epochs in which there is something to earn."""
     hours = found.hours
+    counts = hours.drop_duplicates("worth_it").set_index("worth_it")["epochs"]
+    ahead = f"the oracle is {100 * WORTH_IT:g} points or more ahead of {found.baseline}, by the other days"
+    if len(counts) and True not in counts.index:
+        yield f"In none of {counts.sum():.0f} epochs {ahead}."
+        return
     for worth_it, part in hours.groupby("worth_it", sort=False):
-        count, all_of = part["epochs"].iloc[0], hours.drop_duplicates("worth_it")["epochs"].sum()
+        count = counts[worth_it]
         where = (
-            f"In {count:.0f} of {all_of:.0f} epochs the oracle is {100 * WORTH_IT:g} points or more ahead of "
-            f"{found.baseline}, by the other days"
+            f"In {count:.0f} of {counts.sum():.0f} epochs {ahead}"
             if worth_it
             else f"In the other {count:.0f}"
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
 import sys
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -67,8 +70,25 @@ def script() -> None:
     """Run the command line as a program of its own."""
     try:
         main()
+    except SystemExit as stop:
+        if stop.code in (128 + signal.SIGINT, 128 + signal.SIGTERM):
+            _leave(int(stop.code))
+        raise
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; nothing is left to interrupt
+
+
+def _leave(code: int) -> NoReturn:
+    """End an interrupted program at once, its workers first.
+
+    What LLVM was compiling when it was interrupted cannot be taken apart: tearing the interpreter down would crash.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _printable(text: str) -> str:

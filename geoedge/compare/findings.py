@@ -125,9 +125,8 @@ def _steps(asked: Asked) -> Iterator[str]:
 
 
 def _rejected(asked: Asked) -> Iterator[str]:
-    """Yield how many requests no site took."""
-    epochs = asked.kept.epochs
-    rejected, requests = int(epochs["rejected"].sum()), int(epochs["requests"].sum())
+    """Yield how many requests no site took, after the warm-up as in all shares."""
+    rejected, requests = int((asked.kept.column("site") < 0).sum()), asked.kept.requests
     if rejected:
         yield (
             f"Rejected: {rejected:,} of {requests:,} requests ({rejected / requests:.1%}) found closed every site that "

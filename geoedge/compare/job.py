@@ -166,10 +166,9 @@ def _columns(
     for column, count in ((ENSEMBLE, "Poisson"), (TWINS, "fixed")):
         if len(ensemble):
             rows = ensemble.loc[ensemble["count"] == count, list(columns[THEORY])]
-            # medians: a layout without a stable equilibrium has infinite waits
-            low, middle, high = (
-                rows.quantile(level, interpolation="nearest") for level in (0.025, 0.5, 0.975)
-            )
+            # medians: a layout without a stable equilibrium has infinite waits, between which nothing is interpolated
+            low, high = (rows.quantile(level, interpolation="nearest") for level in (0.025, 0.975))
+            middle = (rows.quantile(interpolation="lower") + rows.quantile(interpolation="higher")) / 2
             columns[column] = {
                 name: (float(middle[name]), float(low[name]), float(high[name])) for name in columns[THEORY]
             }

@@ -139,7 +139,29 @@ def test_an_interrupted_run_leaves_no_folder(tmp_path, after_s) -> None:
     assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert err.decode().splitlines()[-1] == "geoedge: interrupted"
+    assert (process.returncode, err.decode().splitlines()[-1]) == (130, "geoedge: interrupted")
     assert b"Traceback" not in err
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_what_was_being_compiled_does_not_crash_the_end(tmp_path) -> None:
+    # the shutdown of an interpreter disposes of what LLVM was at, which ends in a segmentation fault
+    program = """
+import ctypes, sys
+from geoedge.cli import program
+
+class Half:
+    def __del__(self):
+        ctypes.string_at(0)
+
+def verb():
+    global half
+    half = Half()
+    program.os.kill(program.os.getpid(), program.signal.SIGINT)
+
+program.app = verb
+program.script()
+"""
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr) == (130, "geoedge: interrupted\n")

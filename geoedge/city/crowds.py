@@ -272,10 +272,10 @@ def find_place(city: City, name: str) -> Floats:
             _plain(name), sorted({each for each in names if each}), n=1, cutoff=0.5
         )
         known = city.places.name[names.index(near[0])] if near else None
-        hint = f", did you mean {shown(str(known).strip())}?" if near else ""
+        hint = f", did you mean {shown(str(known).strip())}?" if near else "."
         named = len({each for each in names if each})
         msg = (
-            f"place = {shown(name)}: {city.name} has no place of this name{hint}; name one of its {named} named places, or "
+            f"place = {shown(name)}: {city.name} has no place of this name{hint} Name one of its {named} named places, or "
             "give lon and lat"
         )
         raise CityError(msg)

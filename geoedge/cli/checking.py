@@ -45,12 +45,25 @@ def _check_scenario(name: str, settings: list[str] | None, manner: Manner) -> No
 
     study = scenario_of(name, settings)
     looked_up = _events_exist(study, manner)
+    idle = _idle_events(study)
     if manner.as_json:
-        print_json({**scenario_facts(study), "events_looked_up": looked_up})
+        print_json({**scenario_facts(study), "events_looked_up": looked_up, "events_outside_window": idle})
         return
     print_scenario(study, brief=manner.quiet)
     if not looked_up and not manner.quiet:
         print("Places and sites of its events are looked up by the run, which downloads the map.")
+    for k in () if manner.quiet else idle:
+        kind = study.dynamics.events[k].kind
+        print(f"dynamics.events[{k}] ({kind}) will not happen: it lies outside of the window of the run.")
+
+
+def _idle_events(scenario: Scenario) -> list[int]:
+    """Return which events have no part in the window."""
+    from geoedge.scenario.dynamics import HOUR_S
+
+    start = scenario.simulation.start_hour * HOUR_S
+    end = start + scenario.simulation.duration_s
+    return [k for k, event in enumerate(scenario.dynamics.events) if not event.falls_within(start, end)]
 
 
 def _events_exist(scenario: Scenario, manner: Manner) -> bool:

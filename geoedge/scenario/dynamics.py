@@ -144,6 +144,18 @@ class EventConfig(Section):
         """When it is over [s since midnight]; of an event that is not random."""
         return self.start_s + (self.duration_s or 0.0)
 
+    def falls_within(self, start_s: float, end_s: float) -> bool:
+        """Return whether it has a part in a window; one at random times may.
+
+        Parameters
+        ----------
+        start_s, end_s
+            From when to when [s since midnight].
+        """
+        return self.start_hour is None or (
+            self.start_s < end_s and (self.end_s > start_s or self.start_s >= start_s)
+        )
+
     def given(self) -> dict[str, Any]:
         """Return what is given beyond the kind and the instant."""
         return self.model_dump(exclude_none=True, exclude={"kind", "start_hour", "per_day"})

@@ -56,3 +56,17 @@ def test_check_looks_up_the_places_of_events(capsys, monkeypatch, tmp_path) -> N
     code, out, _ = call(capsys, monkeypatch, "check", str(file), "--set", "city.source=Atlantis")
     assert code == 0
     assert "looked up by the run" in out
+
+
+def test_check_tells_of_events_that_will_not_happen(capsys, monkeypatch, tmp_path) -> None:
+    crowd = {"kind": "flash_crowd", "duration_s": 600.0, "people": 50, "lon": 7.4206, "lat": 43.7311}
+    times = {"simulation.start_hour": 17.0, "simulation.duration_s": 3600.0, "simulation.warm_up_s": 900.0}
+    hours = (16.9, 17.5, 18.0, 23.0)  # one has begun before, one begins when all is over
+    events = [crowd | {"start_hour": hour} for hour in hours]
+    file = load_scenario("monaco").override(times | {"dynamics.events": events}).save(tmp_path / "late.toml")
+    code, out, _ = call(capsys, monkeypatch, "check", str(file))
+    assert code == 0
+    told = [line.split()[0] for line in out.splitlines() if "will not happen" in line]
+    assert told == ["dynamics.events[2]", "dynamics.events[3]"]
+    code, out, _ = call(capsys, monkeypatch, "check", str(file), "--json")
+    assert json.loads(out)["events_outside_window"] == [2, 3]

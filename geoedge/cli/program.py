@@ -16,6 +16,9 @@ from geoedge.errors import GeoEdgeError
 
 __all__ = ["app", "main", "script"]
 
+AGAIN_S = 5.0
+"""When an interrupt that nobody heard is repeated [s]; long enough to tidy up where it was heard."""
+
 app = typer.Typer(
     help="City-scale what-if studies of LLM inference at the wireless edge.",
     no_args_is_help=True,
@@ -45,11 +48,15 @@ def main() -> None:
     caught: list[int] = []
 
     def interrupt(number: int, _: object) -> None:
-        caught.append(number)
+        if number != signal.SIGALRM:
+            caught.append(number)
+        # it may fall into a callback of LLVM or of a worker's, which swallows it
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
         raise KeyboardInterrupt
 
     # a compiled kernel or a worker process turns an interrupt into an error of its own; the list tells
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
     try:
         app()
     except GeoEdgeError as error:
@@ -62,6 +69,7 @@ def main() -> None:
         print("geoedge: interrupted", file=sys.stderr)
         raise SystemExit(128 + caught[0]) from None
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
         for number, handler in before.items():
             signal.signal(number, handler)
 

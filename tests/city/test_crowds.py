@@ -72,7 +72,7 @@ def test_a_place_that_is_not_there_is_refused_in_one_line_with_the_nearest_name(
     assert "give lon and lat" in line
     with pytest.raises(CityError, match="2 places up to 1273 m apart are called so; give lon and lat"):
         find_place(city(), "mall")
-    with pytest.raises(CityError, match="no place of this name. Name one of its 0 named places"):
+    with pytest.raises(CityError, match=r"no place of this name\. Name one of its 0 named places"):
         find_place(city(names=("",)), "anything")
 
 

@@ -103,7 +103,18 @@ class Results:
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     scenario_toml: str = ""
 
-    # -- the measured part of the records ----------------------------------------------------------
+    # -- what is measured: all that lies after the warm-up ------------------------------------------
+
+    @property
+    def measured_from_s(self) -> float:
+        """End of the warm-up [s since midnight]."""
+        return float(self.meta["start_s"] + self.meta["warm_up_s"])
+
+    @property
+    def measured_epochs(self) -> pd.DataFrame:
+        """Rows of the table of epochs that lie after the warm-up, which ends with an epoch."""
+        rows: pd.DataFrame = self.epochs[self.epochs["start_s"] >= self.measured_from_s]
+        return rows
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of the records after the warm-up.
@@ -120,8 +131,7 @@ class Results:
 
     @cached_property
     def _window(self) -> NDArray[np.bool_]:
-        created = self.records.column("created_s").to_numpy()
-        return np.asarray(created >= self.meta["start_s"] + self.meta["warm_up_s"])
+        return np.asarray(self.records.column("created_s").to_numpy() >= self.measured_from_s)
 
     def _taken(self, name: str) -> NDArray[Any]:
         """Return one column of the measured requests that were not rejected."""
@@ -146,21 +156,21 @@ class Results:
 
     @property
     def mean_ttft(self) -> float:
-        """Mean TTFT of the requests that were taken [s]."""
-        return float(self._taken("ttft_s").mean())
+        """Mean TTFT of the requests that were taken [s]; NaN where none was."""
+        return _mean(self._taken("ttft_s"))
 
     def parts(self) -> dict[str, float]:
-        """Return the mean radio delay, wait and prefill time [s]."""
-        return {part: float(self._taken(f"{part}_s").mean()) for part in ("radio", "wait", "prefill")}
+        """Return the mean radio delay, wait and prefill time [s]; NaN where no request was taken."""
+        return {part: _mean(self._taken(f"{part}_s")) for part in ("radio", "wait", "prefill")}
 
     @property
     def profile_share(self) -> NDArray[np.float64]:
-        """Share of requests served by each profile, shape (S,)."""
+        """Share of requests served by each profile, shape (S,); NaN where none was served."""
         counts = np.bincount(self._taken("profile"), minlength=len(self.meta["profile_names"]))
-        return np.asarray(counts / counts.sum(), dtype=np.float64)
+        return counts / counts.sum() if counts.any() else np.full(len(counts), np.nan)
 
     def offloading_ratio(self, by: Literal["tokens", "prefill_time"] = "tokens") -> float:
-        """Return the share of prompt tokens, or of prefill time, that caches save, Eq. (45).
+        """Return the share of prompt tokens, or of prefill time, that caches save, Eq. (45); NaN of no request.
 
         Parameters
         ----------
@@ -169,9 +179,9 @@ class Results:
         """
         if by == "tokens":
             full = self._uncached("prompt_tokens", "context_tokens")
-            return float(self._taken("hit_tokens").sum() / full.sum())
+            return _share(self._taken("hit_tokens").sum(), full.sum())
         full = self._uncached("full_prefill_s", "full_prefill_s")
-        return float(1.0 - self._taken("prefill_s").sum() / full.sum())
+        return 1.0 - _share(self._taken("prefill_s").sum(), full.sum())
 
     def _uncached(self, by_type: str, by_request: str) -> NDArray[np.float64]:
         """Return a number of requests that were taken: their own in a run with sessions, else that of their type."""
@@ -186,13 +196,13 @@ class Results:
 
     @property
     def mean_serving_distance(self) -> float:
-        """Mean distance to the serving site [km]."""
-        return float(self._taken("distance_km").mean())
+        """Mean distance to the serving site [km]; NaN where no request was taken."""
+        return _mean(self._taken("distance_km"))
 
     @property
     def mean_utilization(self) -> float:
         """Busy servers over servers after the warm-up, all sites together."""
-        after = self.epochs[self.epochs.start_s >= self.meta["start_s"] + self.meta["warm_up_s"]]
+        after = self.measured_epochs
         return float((after.utilization * after.server_s).sum() / after.server_s.sum())
 
     def metrics(self) -> dict[str, float]:
@@ -214,7 +224,10 @@ class Results:
         return {name: int(count) for name, count in zip(STATUS, counts, strict=True)}
 
     def site_table(self, tau: float | None = None) -> pd.DataFrame:
-        """Return the sites with their requests, misses and load, worst share of misses first.
+        """Return the sites with their requests, misses and load, most misses first.
+
+        ``utilization`` is busy seconds over servers' seconds, 0 where a site never had a server; ``mean_wait_s`` is over
+        the requests that the site took, ``prefill_s_per_s`` over epochs, which are equally long.
 
         Parameters
         ----------
@@ -225,8 +238,8 @@ class Results:
 
         target = self.meta["ttft_target_s"] if tau is None else tau
         site, count = self._taken("site"), len(self.sites)
-        after = self.epochs[self.epochs.start_s >= self.meta["start_s"] + self.meta["warm_up_s"]]
-        load = after.groupby("site")[["utilization", "prefill_s_per_s"]].mean().reindex(range(count))
+        after = self.measured_epochs
+        prefill = after.groupby("site")["prefill_s_per_s"].mean().reindex(range(count))
         rejected = after.groupby("site")["rejected"].sum().reindex(range(count), fill_value=0).to_numpy()
         taken = np.bincount(site, minlength=count)
         requests = taken + rejected
@@ -243,8 +256,8 @@ class Results:
                 "missed_share": missed / served,
                 "share_of_all_misses": missed / max(missed.sum(), 1.0),
                 "mean_wait_s": waits / np.maximum(taken, 1),
-                "utilization": load.utilization.to_numpy(),
-                "prefill_s_per_s": load.prefill_s_per_s.to_numpy(),
+                "utilization": _busy_share(after, count),
+                "prefill_s_per_s": prefill.to_numpy(),
             }
         )
         return table.sort_values(["missed", "site"], ascending=[False, True], kind="stable").reset_index(
@@ -392,6 +405,21 @@ class Results:
             raise OutputError(msg) from None
 
 
+def _busy_share(epochs: pd.DataFrame, count: int) -> NDArray[np.float64]:
+    """Return busy seconds over servers' seconds of every site, shape (count,); 0 without servers."""
+    parts = (epochs["utilization"] * epochs["server_s"], epochs["server_s"])
+    busy, servers = (np.bincount(epochs["site"], weights=part, minlength=count) for part in parts)
+    return np.divide(busy, servers, out=np.zeros(count), where=servers > 0)
+
+
+def _mean(values: NDArray[Any]) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _share(part: float, whole: float) -> float:
+    return float(part / whole) if whole else float("nan")
+
+
 def check_writable(target: Path) -> None:
     """Raise before hours of work are spent where nothing can be written.
 
@@ -467,9 +495,7 @@ def batch_interval(
         msg = f"`batches` must be at least 10, not {batches}: fewer give no trustworthy interval"
         raise GeoEdgeError(msg)
     created, ttft = results.column("created_s"), results.column("ttft_s")
-    edges = np.linspace(
-        results.meta["start_s"] + results.meta["warm_up_s"], results.meta["horizon_s"], batches + 1
-    )
+    edges = np.linspace(results.measured_from_s, results.meta["horizon_s"], batches + 1)
     cuts = np.searchsorted(created, edges)
     means = np.array([metric(ttft[a:b]) for a, b in pairwise(cuts) if b > a])
     half = float(student.ppf(0.975, len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means)))

@@ -323,10 +323,12 @@ def _run(study: Study, variant: int, replication: int, seed: int, keep: bool) ->
 
 def _by_epoch(epochs: pd.DataFrame) -> pd.DataFrame:
     """Return the epochs with all sites together."""
+    taken = epochs["requests"] - epochs["rejected"]
     table = epochs.assign(
         busy=epochs["utilization"] * epochs["server_s"],
         servers=epochs["server_s"],
-        waited=epochs["mean_wait_s"] * epochs["requests"],
+        taken=taken,
+        waited=epochs["mean_wait_s"] * taken,
     )
     sums = table.groupby("epoch").agg(
         start_s=("start_s", "first"),
@@ -335,9 +337,10 @@ def _by_epoch(epochs: pd.DataFrame) -> pd.DataFrame:
         missed=("missed", "sum"),
         busy=("busy", "sum"),
         servers=("servers", "sum"),
+        taken=("taken", "sum"),
         waited=("waited", "sum"),
     )
     sums["coverage"] = 1.0 - sums["missed"] / sums["requests"]
     sums["utilization"] = sums["busy"] / sums["servers"]
-    sums["mean_wait_s"] = sums["waited"] / sums["requests"]
-    return sums.drop(columns=["busy", "servers", "waited"]).reset_index()
+    sums["mean_wait_s"] = sums["waited"] / sums["taken"]
+    return sums.drop(columns=["busy", "servers", "taken", "waited"]).reset_index()

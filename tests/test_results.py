@@ -107,6 +107,16 @@ def test_metrics_by_hand_without_the_warm_up() -> None:
     assert results.ttft_quantile(1.0) == pytest.approx(1.43)
 
 
+def test_means_over_requests_are_unknown_where_none_was_taken() -> None:
+    taken = make_results()
+    nobody = taken.records.set_column(
+        taken.records.column_names.index("site"), "site", pa.array(np.full(len(CREATED), -1, dtype=np.int32))
+    )
+    metrics = make_results(records=nobody).metrics()
+    known = {"coverage", "p95_ttft_s", "utilization"}
+    assert {name for name, value in metrics.items() if not np.isnan(value)} == known
+
+
 def test_metrics_name_every_profile() -> None:
     results = make_results()
     metrics = results.metrics()
@@ -127,6 +137,31 @@ def test_site_table_puts_the_worst_first() -> None:
     assert list(table["missed"]) == [1, 0]
     assert table["share_of_all_misses"].sum() == 1.0
     assert list(table["mean_wait_s"]) == [0.75, 0.0]
+
+
+def test_a_sites_utilisation_is_busy_seconds_over_servers_seconds() -> None:
+    # 2 servers of which the site loses half for an epoch: 0.9 of 5 s × 2 and 0.3 of 10 s × 2 are busy.
+    base = make_results()
+    after = base.epochs[base.epochs["epoch"] == 1]
+    epochs = pd.concat(
+        [
+            base.epochs[base.epochs["epoch"] == 0],
+            after.assign(end_s=20.0, server_s=[10.0, 0.0], utilization=[0.9, 0.0], prefill_s_per_s=0.2),
+            after.assign(epoch=2, start_s=20.0, end_s=30.0, server_s=[20.0, 0.0], utilization=[0.3, 0.0]),
+        ],
+        ignore_index=True,
+    )
+    results = make_results(epochs=epochs)
+    table = results.site_table().set_index("site")
+    assert table["utilization"].sort_index().tolist() == pytest.approx([(9.0 + 6.0) / 30.0, 0.0])
+    assert table["utilization"][0] == pytest.approx(results.mean_utilization)  # the other has no server
+    assert table["prefill_s_per_s"][0] == pytest.approx(0.2)
+
+
+def test_what_is_measured_begins_where_the_warm_up_ends() -> None:
+    results = make_results()
+    assert results.measured_from_s == 10.0
+    assert results.measured_epochs["epoch"].unique().tolist() == [1]
 
 
 def test_a_saved_run_reads_back_equal(tmp_path: Path) -> None:

@@ -142,6 +142,15 @@ def test_rejections_are_told_of_all_runs_if_one_has_some(study, runs):
     assert 0.0 < closing.metrics["rejected_share"] == share.mean() == closing.rejected_share
 
 
+def test_an_epochs_mean_wait_is_that_of_the_requests_that_were_taken(study):
+    closing = {"admission.close_threshold": 0.8, "admission.reopen_threshold": 0.5, "admission.redirects": 0}
+    (run,) = replicate(study, [closing], 1, workers=1, keep=[0])[0]
+    records = run.results.records.to_pandas()
+    taken = records[records["site"] >= 0]
+    assert len(taken) < len(records)
+    assert run.epochs["mean_wait_s"].to_numpy() == pytest.approx(taken.groupby("epoch")["wait_s"].mean())
+
+
 def test_a_wrong_value_is_said_before_anything_is_prepared(study, monkeypatch):
     monkeypatch.setattr("geoedge.study.prepare", None)
     with pytest.raises(ScenarioError, match="did you mean 'nearest'"):

@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 
+DEFAULT_PORT = 8765
+"""Port of the app on this machine, unless another is asked for."""
+
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
+    if name == "serve":
         return getattr(import_module("geoedge.app.server"), name)
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geoedge.app.parts import in_seconds
 from geoedge.app.svg import Drawing, nice_ticks, polyline
 from geoedge.units import GB, clock
 
@@ -80,10 +81,10 @@ def ttft_chart(model: CityModel) -> str:
     target, p95 = study.scenario.target.ttft_target_s, rows["p95_ttft_s"]
     bounded = p95[np.isfinite(p95)]
     top = max(LEAST_TTFT * target, float(bounded.max()) if len(bounded) else 0.0)
-    shown = Chart.empty(study, "p95 of the time to first token", top, _seconds)
+    shown = Chart.empty(study, "p95 of the time to first token", top, in_seconds)
     shown.level(target, f"target: {target:g} s")
     shown.line(rows["time_s"], p95, "main")
-    return shown.told(_now(p95, _seconds))
+    return shown.told(_now(p95, in_seconds))
 
 
 def load_chart(model: CityModel) -> str:
@@ -215,12 +216,6 @@ def _now(values: pd.Series, words: Callable[[float], str]) -> str:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.0f} %" if np.isfinite(value) else "–"
-
-
-def _seconds(value: float) -> str:
-    if np.isnan(value):
-        return "–"
-    return f"{value:.3g} s" if np.isfinite(value) else "unbounded"
 
 
 def _bytes(value: float) -> str:

@@ -9,6 +9,7 @@ import mesa
 import numpy as np
 
 from geoedge.app.choices import Choices
+from geoedge.control.actions import REPAIRS
 from geoedge.errors import GeoEdgeError
 from geoedge.simulation import EdgeCity
 
@@ -179,14 +180,15 @@ class CityModel(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
 
     @property
     def moved_bytes(self) -> float:
-        """Bytes moved by the controller so far [B]."""
-        return 0.0 if self.city is None else self.city.moved_bytes
+        """Bytes moved by the controller so far [B], without what sites fetch by themselves to repair their caches."""
+        return float(np.nansum(self.epoch_bytes()))
 
     def epoch_bytes(self) -> Floats:
         """Return the bytes that the controller moved in each epoch [B], shape (E,); NaN for those to come."""
         if self.city is None:
             return np.zeros(0)
-        log, epochs = self.city.operator.log, len(self.city.study.epochs)
+        log = [entry for entry in self.city.operator.log if entry.action.kind not in REPAIRS]
+        epochs = len(self.city.study.epochs)
         moved = np.bincount(
             [entry.epoch for entry in log],
             weights=[entry.action.bytes_moved for entry in log],

@@ -6,14 +6,13 @@ Solara imports this module by name and shows `Page` to every browser that comes;
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
 import solara
 import solara.lab
-from mesa.visualization import Slider, SolaraViz
-from mesa.visualization.utils import update_counter
 
 from geoedge.app import parts
 from geoedge.app.bench import Bench
@@ -23,6 +22,16 @@ from geoedge.app.model import CityModel
 from geoedge.app.townmap import COLOURINGS, Colouring, Frame, ground, moving
 from geoedge.policies import POLICIES
 from geoedge.texts import plain_text
+
+with warnings.catch_warnings():
+    # Solara reads Mesa's page when it is imported, and finds a hook behind an early return: that is Mesa's to mend
+    warnings.filterwarnings(
+        "ignore",
+        message=r"(?s).*mesa[\\/]visualization[\\/]solara_viz\.py.*found despite early return",
+        category=UserWarning,
+    )
+    from mesa.visualization import Slider, SolaraViz
+    from mesa.visualization.utils import update_counter
 
 __all__ = ["Page", "show"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from geoedge.app.svg import Drawing, marker_path
 from geoedge.app.townmap import Colouring, people_shown, scale_of, shapes_of
 from geoedge.city.trips import ACTIVITIES
-from geoedge.maps.page import ODBL_CREDIT
+from geoedge.maps.credit import map_credit
 from geoedge.texts import plain_text
 from geoedge.units import GB, clock
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from geoedge.app.model import CityModel
     from geoedge.city.city import City
 
-__all__ = ["credit", "facts", "legend"]
+__all__ = ["credit", "facts", "in_seconds", "legend"]
 
 ACTIVITY_WORDS = dict(zip(ACTIVITIES, ("at home", "at work", "at leisure", "on the way"), strict=True))
 SAMPLE = 16.0
@@ -36,10 +36,10 @@ def facts(model: CityModel) -> str:
     return _markup(
         _fact(f"time{state}", clock(city.clock_s), f"epoch {city.epoch + 1} of {len(epochs)}"),
         _fact("in time", _share(recent.coverage), "of the last 5 min"),
-        _fact("p95 TTFT", _seconds(recent.p95_ttft_s), f"target {city.scenario.target.ttft_target_s:g} s"),
+        _fact("p95 TTFT", in_seconds(recent.p95_ttft_s), f"target {city.scenario.target.ttft_target_s:g} s"),
         _fact("servers busy", _share(model.utilization), f"busiest {_share(model.busiest)}"),
         _fact("waiting", f"{city.waiting}", f"at {len(city.sites)} sites"),
-        _fact("moved", f"{city.moved_bytes / GB:.3g} GB", "by the controller"),
+        _fact("moved", f"{model.moved_bytes / GB:.3g} GB", "by the controller"),
     )
 
 
@@ -91,15 +91,10 @@ def _sample(shape: str) -> Element:
 
 def credit(city: City) -> str:
     """Return whose data the map is made from, with the links that they ask for."""
-    dated = city.extract_date not in ("", "unknown")
-    date = f"; extract of {plain_text(city.extract_date)}" if dated else ""
-    if "OpenStreetMap" not in city.attribution:
-        return _markup(_element("span", "", plain_text(city.attribution, 200) + date))
     line = _element("span", "")
-    for words, address in ODBL_CREDIT:
+    for words, address in map_credit(city.attribution, city.extract_date):
         link = _element("a", "", words, href=address, target="_blank", rel="noopener")
         line.append(link if address else _element("span", "", words))
-    line.append(_element("span", "", date))
     return _markup(line)
 
 
@@ -125,7 +120,8 @@ def _share(value: float) -> str:
     return f"{100 * value:.1f} %" if np.isfinite(value) else "–"
 
 
-def _seconds(value: float) -> str:
+def in_seconds(value: float) -> str:
+    """Return a time [s] in words; "–" where it is not known."""
     if np.isnan(value):
         return "–"
     return f"{value:.3g} s" if np.isfinite(value) else "unbounded"

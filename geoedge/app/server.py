@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from geoedge.app import DEFAULT_PORT
 from geoedge.errors import GeoEdgeError
 from geoedge.texts import plain_text
 
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
     from geoedge.scenario import Scenario
     from geoedge.sites import Layout
 
-__all__ = ["DEFAULT_PORT", "serve"]
+__all__ = ["serve"]
 
-DEFAULT_PORT = 8765
 HOST = "127.0.0.1"
 OURS = ("127.0.0.1", "localhost")
 """Names under which a browser may ask for the page."""
@@ -121,7 +121,6 @@ def _settle_settings() -> None:
     os.environ["SOLARA_ASSETS_PROXY"] = "true"  # files of solara-assets instead of a content network
     os.environ["SOLARA_TELEMETRY_MIXPANEL_ENABLE"] = "false"
     os.environ["SOLARA_MODE"] = "production"
-    os.environ["SOLARA_CHECK_HOOKS"] = "off"  # its findings are about Mesa's page
     os.environ["SOLARA_THEME_VARIANT"] = "light"  # what the page starts with; its switch knows "auto" too
     os.environ["SOLARA_THEME_SHOW_BANNER"] = "false"
     os.environ["SOLARA_THEME_TITLE"] = "geoedge"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from geoedge.app import DEFAULT_PORT
 from geoedge.cli.asking import scenario_of
 from geoedge.cli.manner import Manner, check_ending, print_json
 from geoedge.cli.options import AsJson, Quiet, RunArgument, Setting
@@ -17,6 +17,7 @@ from geoedge.errors import GeoEdgeError
 if TYPE_CHECKING:
     from geoedge.cli.progress import Report
     from geoedge.compare import Gap
+    from geoedge.results import Results
 
 __all__ = ["app_", "map_", "report"]
 
@@ -82,17 +83,20 @@ def report(
     _check_page(output)
     manner = Manner(as_json, quiet)
     with manner.progress() as tell:
-        gap = _gap(runs[0], tell) if explain else None
+        told, gap = _explained(runs[0], tell) if explain else (runs, None)
         tell("report", 0, 1)
-        report_page(*runs, gap=gap).save(output)
+        report_page(*told, gap=gap).save(output)
     _say_page(output, manner)
 
 
-def _gap(run: Path, tell: Report) -> Gap:
-    """Return why theory and city differ in a run's scenario."""
+def _explained(run: Path, tell: Report) -> tuple[list[Results], Gap]:
+    """Return a run, and why theory and city differ in its scenario."""
     from geoedge.compare import explain_gap
+    from geoedge.results import Results
 
-    return explain_gap(scenario_of(str(run / "scenario.toml")), progress=tell)
+    tell("reading the run", 0, 1)
+    results = Results.load(run)  # before minutes are spent on what is no run
+    return [results], explain_gap(scenario_of(str(run / "scenario.toml")), progress=tell)
 
 
 @app.command("app")
@@ -105,7 +109,7 @@ def app_(
     ] = "monaco",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="port on this machine; 0 for a free one")
-    ] = 8765,
+    ] = DEFAULT_PORT,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="open no browser")] = False,
     settings: Setting = None,
     quiet: Quiet = False,
@@ -114,8 +118,7 @@ def app_(
     from geoedge.app import serve
 
     study = scenario_of(scenario, settings)
-    with suppress(KeyboardInterrupt):  # the way to end it, and no failure
-        serve(study, port=port, open_browser=not no_browser, say=(lambda _: None) if quiet else None)
+    serve(study, port=port, open_browser=not no_browser, say=(lambda _: None) if quiet else None)
 
 
 def _check_page(output: Path) -> None:

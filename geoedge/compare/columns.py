@@ -65,7 +65,9 @@ class Comparison:
 
 
 def interval(values: Sequence[float] | np.ndarray[Any, Any]) -> tuple[float, float, float]:
-    """Return mean and 95 % interval (Student's t) of independent replications; NaN bounds for a single one.
+    """Return mean and 95 % interval (Student's t) of independent replications.
+
+    Bounds are NaN for a single one, and where a value is not finite.
 
     Parameters
     ----------
@@ -75,8 +77,9 @@ def interval(values: Sequence[float] | np.ndarray[Any, Any]) -> tuple[float, flo
     from scipy.stats import t as student
 
     data = np.asarray(values, dtype=np.float64)
-    mean = float(data.mean())
-    if len(data) < 2:
+    with np.errstate(invalid="ignore"):  # one wait beyond all bounds less another one is not known
+        mean = float(data.mean())
+    if len(data) < 2 or not np.isfinite(data).all():
         return mean, float("nan"), float("nan")
     half = float(student.ppf(0.975, len(data) - 1) * data.std(ddof=1) / np.sqrt(len(data)))
     return mean, mean - half, mean + half

@@ -119,9 +119,19 @@ def _steps(asked: Asked) -> Iterator[str]:
     shocks = "sites reject requests, " if asked.kept.epochs["rejected"].any() else ""
     shocks += "what the events below did, " if "events" in asked.kept.tables else ""
     yield (
-        f"From the field to the simulation {_points(simulated - field)}: {shocks}prices follow a demand that moves on, "
-        f"people come in crowds{_service(asked.study.scenario.service)}."
+        f"From the field to the simulation {_points(simulated - field)}: {shocks}{_guided(asked.own)}people come in crowds"
+        f"{_service(asked.study.scenario.service)}."
     )
+
+
+def _guided(own: str) -> str:
+    """Return what routers go by in a simulation that the field does not know; nothing if they read no waits."""
+    known = {
+        "equilibrium": "prices follow a demand that moves on, ",
+        "state": "routers go by queues as sites last reported them, ",
+        "measured": "routers go by waits as sites last measured them, ",
+    }
+    return known.get(own.partition(": ")[2], "")
 
 
 def _rejected(asked: Asked) -> Iterator[str]:

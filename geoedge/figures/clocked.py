@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geoedge.compare.tables import planned
 from geoedge.figures.given import asked, epoch_spans, in_time, named
 from geoedge.style import GAIN, INK, LEVEL, PALETTE, QUIET, sheet, shown
 from geoedge.style.marks import beside, clocked, counted, legend_above, legend_room, line_styles, warm_up
@@ -200,22 +201,30 @@ def _moved(axes: Axes, actions: pd.DataFrame, hours: Floats) -> None:
 
 
 def _by_epoch(actions: pd.DataFrame, name: str, epochs: int) -> Floats:
-    """Return sums over each epoch's actions, 0 where there is none and NaN where none is known, shape (epochs,)."""
-    sums = actions.groupby("epoch")[name].sum(min_count=1).reindex(range(epochs), fill_value=0.0)
+    """Return sums over each epoch's actions, shape (epochs,)."""
+    sums = actions.groupby("epoch")[name].sum().reindex(range(epochs), fill_value=0.0)
     return np.asarray(sums.to_numpy(dtype=np.float64))
 
 
 def _ledger(axes: Axes, actions: pd.DataFrame, hours: Floats) -> None:
-    """Draw the gain that was promised for each epoch's actions, and what the field says in hindsight."""
-    width = np.diff(hours) * 0.45
-    for place, (name, label, colour) in enumerate(
-        (("predicted_gain", "promised", LEVEL), ("realised_gain", "in hindsight", GAIN))
-    ):
-        gain = 100.0 * _by_epoch(actions, name, len(width))
-        axes.bar(hours[:-1] + place * width, gain, width, align="edge", color=colour, label=label)
+    """Draw what was promised for each epoch's moves and what the field says in hindsight, of those that it judges.
+
+    What was promised for the others stands on top, hollow.
+    """
+    width, moves = np.diff(hours) * 0.45, planned(actions)
+    known = moves["realised_gain"].notna()
+    promised, hindsight = (
+        100.0 * _by_epoch(moves[known], name, len(width)) for name in ("predicted_gain", "realised_gain")
+    )
+    axes.bar(hours[:-1], promised, width, align="edge", color=LEVEL, label="promised")
+    axes.bar(hours[:-1] + width, hindsight, width, align="edge", color=GAIN, label="in hindsight")
+    if not known.all():
+        others = 100.0 * _by_epoch(moves[~known], "predicted_gain", len(width))
+        look: dict[str, Any] = {"facecolor": "none", "edgecolor": LEVEL, "linewidth": 0.6}
+        axes.bar(hours[:-1], others, width, promised, align="edge", label="not judged", **look)
     axes.axhline(0.0, color=INK, linewidth=0.6)
     axes.set_ylabel("gain [points]")
-    if len(actions):
-        legend_above(axes, 2)
+    if len(moves):
+        legend_above(axes, 3)
     else:
         axes.set_ylim(-1.0, 1.0)

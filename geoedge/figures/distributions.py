@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoedge.errors import GeoEdgeError
-from geoedge.figures.given import asked, measured_epochs, named, ttft_of
+from geoedge.figures.given import asked, named, ttft_of
 from geoedge.maps.samples import NO_WAIT_S, Served
 from geoedge.maps.scales import profile_scale
 from geoedge.style import INK, MARKERS, QUIET, colour_of, sheet, shown
@@ -138,8 +138,9 @@ def wait_distribution(run: Results, *, columns: int = 1) -> PaperFigure:
     """Draw the share of requests that wait longer than a time, against Erlang's formula at the loads of the sites.
 
     The formula is M/M/c with each site's own arrivals, mean service time and servers in each epoch, averaged by
-    requests. On the logarithmic axis an exponential tail is a straight line. The formula knows queues at rest: near
-    capacity an epoch is too short to get there, so its tail is longer than what is measured.
+    requests; where a site failed within an epoch, its arrivals are those per second that it was open. On the
+    logarithmic axis an exponential tail is a straight line. The formula knows queues at rest: near capacity an epoch
+    is too short to get there, so its tail is longer than what is measured.
 
     Parameters
     ----------
@@ -239,13 +240,10 @@ def load_distribution(*runs: Results, names: Sequence[str] | None = None, column
 
 def _site_loads(run: Results) -> tuple[Floats, NDArray[np.int64]]:
     """Return busy seconds over servers' seconds of every site after the warm-up, and the profile it held longest."""
-    rows = measured_epochs(run)
-    busy = (rows["utilization"] * rows["server_s"]).groupby(rows["site"]).sum()
-    servers = rows["server_s"].groupby(rows["site"]).sum()
-    held = rows.groupby(["site", "profile"])["server_s"].sum().reset_index()
+    held = run.measured_epochs.groupby(["site", "profile"])["server_s"].sum().reset_index()
     longest = held.sort_values(["site", "server_s"], kind="stable").groupby("site")["profile"].last()
-    load = np.divide(busy, servers, out=np.zeros(len(busy)), where=servers.to_numpy() > 0)
-    return np.asarray(load, dtype=np.float64), longest.to_numpy(dtype=np.int64)
+    load = run.site_table().sort_values("site")["utilization"]
+    return load.to_numpy(dtype=np.float64), longest.to_numpy(dtype=np.int64)
 
 
 def _held(axes: Axes, x: Floats, y: Floats, profile: NDArray[np.int64], run: Results) -> None:

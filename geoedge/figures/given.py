@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["asked", "epoch_spans", "in_time", "measured_epochs", "named", "ttft_of"]
+__all__ = ["asked", "epoch_spans", "in_time", "named", "ttft_of"]
 
 LONGEST_NAME = 34
 """Characters of a run's name beside its line."""
@@ -149,16 +149,3 @@ def in_time(epochs: pd.DataFrame) -> Floats:
     requests, missed = sums.T
     unknown = np.full(len(requests), np.nan)
     return np.asarray(1.0 - np.divide(missed, requests, out=unknown, where=requests > 0))
-
-
-def measured_epochs(run: Results) -> pd.DataFrame:
-    """Return the rows of the table of epochs that lie after the warm-up.
-
-    Parameters
-    ----------
-    run
-        The run.
-    """
-    begin = run.meta["start_s"] + run.meta["warm_up_s"]
-    rows: pd.DataFrame = run.epochs[run.epochs["start_s"] >= begin]
-    return rows

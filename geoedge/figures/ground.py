@@ -90,7 +90,7 @@ def site_map(run: Results, city: City | None = None, *, columns: int = 1) -> Pap
 def _state(run: Results) -> pd.DataFrame:
     """Return one row a site with its place, load and misses after the warm-up."""
     places = run.sites[["site", "x_m", "y_m", "profile"]]
-    return run.site_table().merge(places, on="site").fillna({"utilization": 0.0})
+    return run.site_table().merge(places, on="site")
 
 
 def _number(axes: Axes, worst: pd.DataFrame, columns: int) -> None:

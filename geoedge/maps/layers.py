@@ -6,12 +6,8 @@ scales that also write the legends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from geoedge.maps.outlines import STREET_CLASSES, street_lines
 from geoedge.maps.page import MapLayer
@@ -27,17 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HOT_SITES",
-    "Region",
     "action_layer",
-    "by_epoch",
-    "each",
     "event_layer",
     "hot_site_layer",
     "land_layer",
     "people_layer",
     "place_layer",
     "site_layer",
-    "site_load",
     "street_layer",
 ]
 
@@ -71,17 +63,6 @@ DARK_STREETS: tuple[Mapping[str, Any], ...] = (
     {"color": "#5d6977", "weight": 1.0, "opacity": 0.8},
     {"color": "#8793a1", "weight": 1.8, "opacity": 0.85},
 )
-
-
-def by_epoch(table: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame]]:
-    """Yield the epochs of a table in order, and the rows of each."""
-    for epoch in sorted(set(table["epoch"].tolist())):
-        yield int(epoch), table[table["epoch"] == epoch]
-
-
-def each(rows: pd.DataFrame) -> Iterator[Any]:
-    """Return the rows of a table as named tuples."""
-    return iter(rows.itertuples(index=False))
 
 
 # -- the base ---------------------------------------------------------------------------------------
@@ -220,46 +201,6 @@ def site_layer(sites: pd.DataFrame, profiles: CategoryScale, reliability: float)
         show=True,
         more={"colourings": colourings},
     )
-
-
-def site_load(rows: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the load that colours each site: its utilisation, or what is asked of it where that is beyond capacity.
-
-    Parameters
-    ----------
-    rows
-        One row a site: utilization, offered_load; a site that has neither counts as idle.
-    """
-    offered = rows["offered_load"].to_numpy(dtype=np.float64)
-    used = rows["utilization"].to_numpy(dtype=np.float64)
-    return np.nan_to_num(np.where(offered >= 1, offered, used), posinf=np.inf)
-
-
-@dataclass(frozen=True)
-class Region:
-    """The places that one site serves for one request type in one epoch.
-
-    Parameters
-    ----------
-    epoch, type, site
-        Indices of the epoch, request type and site.
-    profile
-        Index of the profile that the site holds then.
-    geometry
-        Shapely (multi)polygon [m].
-    wait_s
-        Wait that the site advertises [s].
-    prefill_s
-        Prefill time of this type there [s].
-    """
-
-    epoch: int
-    type: int
-    site: int
-    profile: int
-    geometry: Any
-    wait_s: float
-    prefill_s: float
 
 
 # -- where it hurts, what was done, who was where ------------------------------------------------------

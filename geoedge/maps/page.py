@@ -18,21 +18,15 @@ from folium.template import Template
 
 from geoedge.errors import OutputError
 from geoedge.files import write_whole
+from geoedge.maps.credit import ODBL_CREDIT
 from geoedge.maps.inline import policy, shared_head
 from geoedge.maps.wire import UNIT, script_json
 from geoedge.maps.words import plain_text
 
-__all__ = ["LIMIT_BYTES", "ODBL_CREDIT", "MapLayer", "MapPage", "RunData"]
+__all__ = ["LIMIT_BYTES", "MapLayer", "MapPage", "RunData"]
 
 LIMIT_BYTES = 5_000_000
 """What a page may weigh [B]."""
-
-ODBL_CREDIT = (
-    ("© OpenStreetMap contributors", "https://www.openstreetmap.org/copyright"),
-    (", data available under the ", ""),
-    ("Open Database License (ODbL) 1.0", "https://opendatacommons.org/licenses/odbl/1-0/"),
-)
-"""The credit that data from OpenStreetMap asks for: words and the addresses they link to."""
 
 PANES = (
     ("tiles", 200, "none", False),

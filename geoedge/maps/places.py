@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
+from geoedge.maps.credit import map_credit
 from geoedge.maps.layers import land_layer, street_layer
-from geoedge.maps.page import LIMIT_BYTES, ODBL_CREDIT, MapLayer, MapPage
+from geoedge.maps.page import LIMIT_BYTES, MapLayer, MapPage
+from geoedge.maps.samples import lattice
 from geoedge.maps.scales import demand_scale, profile_scale
 from geoedge.maps.wire import encode_point, encode_polygons
 from geoedge.maps.words import percent, plain_text
+from geoedge.units import M2_PER_KM2
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +56,7 @@ def places_map(plan: PlacesPlan, *, limit_bytes: int = LIMIT_BYTES) -> MapPage:
         bounds=city.bounds_lonlat,
         epochs=list(_steps(plan)),
         first_epoch=len(plan.order) - 1,
-        attribution=_credit(plan),
+        attribution=map_credit(city.attribution, city.extract_date),
         limit_bytes=limit_bytes,
     )
     land = shapely.make_valid(shapely.simplify(city.boundary, LAND_M))
@@ -86,11 +89,13 @@ def _carried(row: Any) -> bool:
 
 
 def _demand_layer(plan: PlacesPlan, land: Any) -> MapLayer:
-    """Return where requests come from on average over the window, on squares."""
+    """Return where requests come from on average over the window, on squares of the demand's cells."""
     from geoedge.study.window import window_parts
 
     (mean,), _ = window_parts(plan.study, 1)
-    centre, density, side = _squares(mean.xy, mean.rate.sum(axis=1), float(plan.study.scenario.demand.cell_m))
+    centre, density, side = _squares(
+        mean.xy, mean.rate.sum(axis=1), float(plan.study.scenario.demand.cell_m), land
+    )
     scale = demand_scale(density)
     level = np.searchsorted(scale.edges, density, side="right")
     boxes = shapely.box(*(centre - side / 2).T, *(centre + side / 2).T)
@@ -116,16 +121,34 @@ def _demand_layer(plan: PlacesPlan, land: Any) -> MapLayer:
     )
 
 
-def _squares(xy: Floats, rate: Floats, cell_m: float) -> tuple[Floats, Floats, float]:
-    """Return centres of few squares [m], requests of each [1/(s km²)], and their side [m]."""
-    side = cell_m
-    while True:
-        cells, cell = np.unique(np.floor(xy / side), axis=0, return_inverse=True)
-        if len(cells) <= CELLS:
-            break
-        side += cell_m
-    density = np.bincount(cell.reshape(-1), rate) / (side / 1000.0) ** 2
-    return (cells + 0.5) * side, density, side
+def _squares(xy: Floats, rate: Floats, cell_m: float, land: Any) -> tuple[Floats, Floats, float]:
+    """Return centres of few squares of whole cells [m], requests of each [1/(s km²)], and their side [m].
+
+    Requests are counted by the area of the cells that a square has on the land, as at the edge it is not full of them.
+    """
+    corner, times = xy.min(axis=0) - cell_m / 2, 1
+    while len(np.unique(np.column_stack(lattice(xy, corner, times * cell_m)), axis=0)) > CELLS:
+        times += 1
+    side = times * cell_m
+    square, ground = (lattice(places, corner, side) for places in (xy, _ground(xy, cell_m, land)))
+    shape = square[0].max() + 1, square[1].max() + 1
+    requests, cells = np.zeros(shape), np.zeros(shape)
+    np.add.at(requests, square, rate)
+    np.add.at(cells, ground, 1.0)
+    asked = np.nonzero(requests)
+    centre = corner + (np.column_stack(asked[::-1]) + 0.5) * side
+    return centre, requests[asked] * M2_PER_KM2 / (cells[asked] * cell_m**2), side
+
+
+def _ground(xy: Floats, cell_m: float, land: Any) -> Floats:
+    """Return the centres of all cells within the bounds of some that are among them or stand on the land [m]."""
+    row, column = lattice(xy, xy.min(axis=0) - cell_m / 2, cell_m)
+    taken = np.zeros((row.max() + 1, column.max() + 1), dtype=np.bool_)
+    centres = xy.min(axis=0) + np.indices(taken.shape)[::-1].reshape(2, -1).T * cell_m
+    shapely.prepare(land)
+    taken.ravel()[:] = shapely.contains_xy(land, *centres.T)
+    taken[row, column] = True
+    return np.asarray(centres[taken.ravel()])
 
 
 def _candidate_layer(plan: PlacesPlan) -> MapLayer:
@@ -202,13 +225,6 @@ def _line(plan: PlacesPlan) -> str:
         f"{len(plan.order)} of {len(plan.held)} candidates: {percent(plan.coverage)} of requests with their first token "
         f"within {plan.ttft_target:g} s, by the field · all candidates as they are: {percent(plan.present)}"
     )
-
-
-def _credit(plan: PlacesPlan) -> list[tuple[str, str]]:
-    city = plan.study.city
-    if "OpenStreetMap" in city.attribution:
-        return [*ODBL_CREDIT]
-    return [(plain_text(city.attribution, 300), "")]
 
 
 def _notes(plan: PlacesPlan) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,20 +16,21 @@ from geoedge.maps.words import byte_count, clock, percent, plain_text
 if TYPE_CHECKING:
     from geoedge.city import City
     from geoedge.policies import Policy
-    from geoedge.results import Results
     from geoedge.workload import Workload
 
 __all__ = [
     "association",
+    "by_epoch",
     "by_site",
     "day_totals",
+    "each",
     "event_rows",
     "ground",
-    "measured_from",
     "moves",
     "profile_contents",
     "profiles_held",
     "site_columns",
+    "site_load",
     "site_names",
     "site_places",
 ]
@@ -63,6 +64,17 @@ def site_places(sites: pd.DataFrame) -> list[list[int]]:
     return [encode_point(place) for place in sites[["lon", "lat"]].to_numpy(dtype=np.float64)]
 
 
+def by_epoch(table: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame]]:
+    """Yield the epochs of a table in order, and the rows of each."""
+    for epoch in sorted(set(table["epoch"].tolist())):
+        yield int(epoch), table[table["epoch"] == epoch]
+
+
+def each(rows: pd.DataFrame) -> Iterator[Any]:
+    """Return the rows of a table as named tuples."""
+    return iter(rows.itertuples(index=False))
+
+
 def by_site(epochs: pd.DataFrame, name: str) -> Floats:
     """Return a column of the table of epochs, shape (epochs, n)."""
     ordered = epochs.sort_values(["epoch", "site"], kind="stable")
@@ -89,6 +101,19 @@ def site_columns(epochs: pd.DataFrame) -> dict[str, Any]:
             values = np.clip(values, 0.0, 1.0) if name in SHARES else values
         columns[name] = {"scale": scale.described(), "epochs": [scale.encode(row) for row in values]}
     return columns
+
+
+def site_load(rows: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the load that colours each site: its utilisation, or what is asked of it where that is beyond capacity.
+
+    Parameters
+    ----------
+    rows
+        One row a site: utilization, offered_load; a site that has neither counts as idle.
+    """
+    offered = rows["offered_load"].to_numpy(dtype=np.float64)
+    used = rows["utilization"].to_numpy(dtype=np.float64)
+    return np.nan_to_num(np.where(offered >= 1, offered, used), posinf=np.inf)
 
 
 def profiles_held(epochs: pd.DataFrame) -> list[str]:
@@ -252,8 +277,3 @@ def _event(row: Mapping[Any, Any], names: Sequence[str], end_s: float) -> dict[s
         "sites": sites,
         "rows": told,
     }
-
-
-def measured_from(results: Results) -> float:
-    """Return the end of the warm-up [s]."""
-    return float(results.meta["start_s"] + results.meta["warm_up_s"])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoedge.maps.levels import LevelScale, encode_digits
-from geoedge.maps.rundata import by_site, measured_from
+from geoedge.maps.rundata import by_site
 from geoedge.theory import wait_cdf
 from geoedge.units import M2_PER_KM2
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from geoedge.city import City
     from geoedge.results import Results
 
-__all__ = ["SMOOTH_M", "mix", "people", "waits", "with_people"]
+__all__ = ["NO_WAIT_S", "SMOOTH_M", "Served", "lattice", "mix", "people", "waits", "with_people"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,7 +39,9 @@ def waits(results: Results) -> dict[str, Any] | None:
     """Return the distribution of waits at every site, measured and by Erlang's formula; None if no request is recorded.
 
     The formula is M/M/c with the site's own arrivals, mean service time and servers in each epoch after the
-    warm-up; its distributions are averaged over the epochs by requests, as the measured one is.
+    warm-up; its distributions are averaged over the epochs by requests, as the measured one is. Arrivals come at the
+    rate of the time that a site was open: where it failed, or changed its servers, within an epoch, its load in the
+    formula is what was asked for over the servers' seconds that there were.
 
     Parameters
     ----------
@@ -63,7 +65,24 @@ def waits(results: Results) -> dict[str, Any] | None:
 
 
 class Served:
-    """Requests that were served after the warm-up, by epoch and site."""
+    """Requests that were served after the warm-up, by epoch and site.
+
+    Parameters
+    ----------
+    site, epoch
+        Site and epoch of each request, shape (m,).
+    wait_s, service_s
+        Its wait at the site, and the time that it held a server [s], shape (m,).
+    shape
+        Number of epochs and of sites.
+
+    Attributes
+    ----------
+    count, service_s
+        Requests and their mean service time [s], shape (epochs, n).
+    servers, rate, offered
+        Servers, requests per second that the site was open [1/s], and busy servers that they ask for, shape (epochs, n).
+    """
 
     def __init__(
         self, site: Ints, epoch: Ints, wait_s: Floats, service_s: Floats, shape: tuple[int, int]
@@ -86,19 +105,18 @@ class Served:
         site, epoch, created, wait, started, finished = (
             results.records.column(name).to_numpy() for name in names
         )
-        start = by_site(results.epochs, "start_s")
-        kept = (site >= 0) & np.isfinite(finished) & (created >= measured_from(results))
+        servers = by_site(results.epochs, "concurrency")
+        kept = (site >= 0) & np.isfinite(finished) & (created >= results.measured_from_s)
         served = cls(
             site[kept].astype(np.int64),
             epoch[kept].astype(np.int64),
             wait[kept].astype(np.float64),
             (finished - started)[kept].astype(np.float64),
-            (start.shape[0], start.shape[1]),
+            (servers.shape[0], servers.shape[1]),
         )
-        begun = np.maximum(start, measured_from(results))
-        seconds = np.maximum(by_site(results.epochs, "end_s") - begun, NO_WAIT_S)
-        served.servers = np.maximum(by_site(results.epochs, "concurrency"), 1.0)
-        served.rate = served.count / seconds
+        served.servers = np.maximum(servers, 1.0)
+        open_s = by_site(results.epochs, "server_s") / served.servers
+        served.rate = served.count / np.maximum(open_s, NO_WAIT_S)
         served.offered = served.rate * served.service_s
         return served
 
@@ -215,14 +233,14 @@ def with_people(cells: pd.DataFrame, results: Results) -> pd.DataFrame:
     from scipy.ndimage import gaussian_filter
 
     size = float(cells["cell_m"].iloc[0])
-    corner = cells[["x_m", "y_m"]].to_numpy(dtype=np.float64).min(axis=0) - size / 2
+    xy, last = _places(cells), _last_seen(results)
+    corner = xy.min(axis=0) - size / 2
     epoch = cells["epoch"].to_numpy(dtype=np.int64)
-    row, column = _lattice(cells, corner, size)
+    row, column = lattice(xy, corner, size)
     land = np.zeros((row.max() + 1, column.max() + 1))
     land[row, column] = 1.0
     count = np.zeros((int(epoch.max()) + 1, *land.shape))
-    last = _last_seen(results)
-    at = _lattice(last, corner, size)
+    at = lattice(_places(last), corner, size)
     inside = np.all([(a >= 0) & (a < most) for a, most in zip(at, land.shape, strict=True)], axis=0)
     np.add.at(count, (last["epoch"].to_numpy(dtype=np.int64)[inside], at[0][inside], at[1][inside]), 1.0)
     spread = SMOOTH_M / size
@@ -232,11 +250,24 @@ def with_people(cells: pd.DataFrame, results: Results) -> pd.DataFrame:
     return cells.assign(people_per_km2=density[epoch, row, column])
 
 
-def _lattice(table: pd.DataFrame, corner: Floats, size: float) -> tuple[Ints, Ints]:
-    """Return row and column of each place on a lattice of square cells."""
-    places = table[["x_m", "y_m"]].to_numpy(dtype=np.float64)
-    column, row = np.floor((places - corner) / size).astype(np.int64).T
+def lattice(xy: Floats, corner: Floats, size: float) -> tuple[Ints, Ints]:
+    """Return row and column of places on a lattice of square cells.
+
+    Parameters
+    ----------
+    xy
+        Places [m], shape (n, 2).
+    corner
+        The lattice's lower left corner [m], shape (2,).
+    size
+        Side of a cell [m].
+    """
+    column, row = np.floor((xy - corner) / size).astype(np.int64).T
     return row, column
+
+
+def _places(table: pd.DataFrame) -> Floats:
+    return table[["x_m", "y_m"]].to_numpy(dtype=np.float64)
 
 
 def _last_seen(results: Results) -> pd.DataFrame:

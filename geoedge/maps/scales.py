@@ -19,6 +19,7 @@ __all__ = [
     "DIFFERENCE_RAMP",
     "LOAD_RAMP",
     "PROFILE_COLOURS",
+    "REGION_OPACITY",
     "SHAPES",
     "BinnedScale",
     "CategoryScale",
@@ -40,6 +41,8 @@ LOAD_RAMP = ("#fdf3c4", "#f2a541", "#c8443c", "#5a1040")
 COVERAGE_RAMP = ("#1b1f52", "#2b6a99", "#6cbfb7", "#e3f3cf")
 DEMAND_RAMP = ("#f3edf8", "#b79fd3", "#7b4ba3", "#341058")
 DIFFERENCE_RAMP = ("#7f3300", "#e38b34", "#e4e4e4", "#5b9bd0", "#123f7a")
+REGION_OPACITY = 0.42
+"""Opacity of serving regions, the same on page, picture and legend."""
 DARK_DEMAND_RAMP = ("#2a2138", "#5f3f85", "#a678c9", "#f0dcff")
 DARK_DIFFERENCE_RAMP = ("#ffb15c", "#a85a14", "#3a4048", "#2f6fae", "#8cc8ff")
 TTFT_RAMP = ("#f2f7e4", "#a8d5b0", "#4aa3a6", "#2b5f94", "#3a2469")

@@ -9,8 +9,9 @@ import numpy as np
 import shapely
 
 from geoedge.errors import OutputError
+from geoedge.maps.credit import ODBL_CREDIT, map_credit
 from geoedge.maps.layers import land_layer, street_layer
-from geoedge.maps.page import LIMIT_BYTES, ODBL_CREDIT, MapLayer, MapPage
+from geoedge.maps.page import LIMIT_BYTES, MapLayer, MapPage
 from geoedge.maps.scales import PROFILE_COLOURS, SHAPES, CategoryScale
 from geoedge.maps.wire import encode_point
 from geoedge.maps.words import plain_text
@@ -183,9 +184,7 @@ def _credit(survey: SiteSurvey, city: City | None) -> list[tuple[str, str]]:
     words = [("Sites: ", ""), *source] if source else [(f"Sites: {plain_text(survey.report['file'])}", "")]
     if city is None or source is ODBL_CREDIT:
         return words
-    if "OpenStreetMap" in city.attribution:
-        return [*words, ("; land and streets: ", ""), *ODBL_CREDIT]
-    return [*words, (f"; land: {plain_text(city.attribution, 300)}", "")]
+    return [*words, ("; land and streets: ", ""), *map_credit(city.attribution, city.extract_date)]
 
 
 def _notes(survey: SiteSurvey) -> list[str]:

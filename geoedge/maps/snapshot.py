@@ -13,10 +13,9 @@ import shapely
 
 from geoedge.errors import OutputError
 from geoedge.files import write_whole
-from geoedge.maps import layers
 from geoedge.maps.outlines import street_lines
-from geoedge.maps.scales import BinnedScale, CategoryScale, utilisation_scale
-from geoedge.maps.surfaces import REGION_OPACITY
+from geoedge.maps.rundata import by_epoch, each, site_load
+from geoedge.maps.scales import REGION_OPACITY, BinnedScale, CategoryScale, utilisation_scale
 from geoedge.maps.view import RunView
 from geoedge.maps.words import percent, plain_text
 from geoedge.style import MARKERS
@@ -91,7 +90,7 @@ def _check(name: str, value: int, count: int) -> None:
 
 
 def _worst_epoch(epochs: pd.DataFrame) -> int:
-    missed = {epoch: float(rows["missed"].sum()) for epoch, rows in layers.by_epoch(epochs)}
+    missed = {epoch: float(rows["missed"].sum()) for epoch, rows in by_epoch(epochs)}
     return max(missed, key=lambda epoch: (missed[epoch], -epoch))
 
 
@@ -119,14 +118,14 @@ def _draw(view: RunView, epoch: int, request_type: int) -> Figure:
     axes.set(xticks=[], yticks=[])
     for side in axes.spines.values():
         side.set_visible(False)
-    rows = layers.by_epoch(view.epochs)
+    rows = by_epoch(view.epochs)
     state = dict(rows)[epoch].merge(view.results.sites[["site", "name", "x_m", "y_m"]], on="site")
     scale = utilisation_scale()
     draw_land(axes, land)
     _regions(axes, view, land, epoch, request_type)
     draw_streets(axes, view.city)
     size = 58 if len(state) <= 150 else 26
-    draw_sites(axes, state, layers.site_load(state), view.profiles, size)
+    draw_sites(axes, state, site_load(state), view.profiles, size)
     _hottest(axes, state)
     draw_scale_bar(axes)
     _words(figure, view, epoch, request_type, height)
@@ -227,7 +226,7 @@ def _worst_sites(state: pd.DataFrame) -> pd.DataFrame:
 
 
 def _hottest(axes: Axes, state: pd.DataFrame) -> None:
-    for rank, row in enumerate(layers.each(_worst_sites(state)), start=1):
+    for rank, row in enumerate(each(_worst_sites(state)), start=1):
         axes.annotate(
             str(rank),
             (row.x_m, row.y_m),
@@ -339,6 +338,6 @@ def _hot_block(state: pd.DataFrame) -> Block:
     ranks = [Line2D([], [], marker=f"${rank}$", color=HOT, linestyle="") for rank in range(1, len(worst) + 1)]
     labels = [
         f"{plain_text(row.name, 22) or f'Site {row.site}'}  {percent(row.missed / total)}"
-        for row in layers.each(worst)
+        for row in each(worst)
     ]
     return "Hottest sites (share of misses)", ranks, labels

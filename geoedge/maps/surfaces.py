@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from geoedge.maps.levels import LevelScale
 from geoedge.maps.page import MapLayer
 from geoedge.maps.scales import (
+    REGION_OPACITY,
     BinnedScale,
     CategoryScale,
     coverage_scale,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HOT_COLOUR",
-    "REGION_OPACITY",
     "cell_layers",
     "encode_cells",
     "hot_place_layer",
@@ -40,7 +40,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 HOT_COLOUR = "#d1124a"
-REGION_OPACITY = 0.42
 OPACITY = 0.78
 """Opacity of surfaces on the land, the same in map and legend."""
 VALUES = ("demand_per_km2_s", "local_coverage", "ppp_coverage")

@@ -12,9 +12,8 @@ import shapely
 from numpy.typing import NDArray
 
 from geoedge.errors import CityError, OutputError
-from geoedge.maps import layers
-from geoedge.maps.page import ODBL_CREDIT
-from geoedge.maps.rundata import measured_from
+from geoedge.maps.credit import map_credit
+from geoedge.maps.rundata import by_epoch, each
 from geoedge.maps.scales import CategoryScale, profile_scale
 from geoedge.maps.words import clock, percent, plain_text
 from geoedge.policies import POLICIES, Policy
@@ -29,13 +28,40 @@ if TYPE_CHECKING:
     from geoedge.sites import Layout
     from geoedge.workload import Workload
 
-__all__ = ["RunView"]
+__all__ = ["Region", "RunView"]
 
 Floats = NDArray[np.float64]
 
 REGION_CELLS = 40_000
 """Cells on which serving regions of pictures are found."""
 CELL_COLUMNS = ("x_m", "y_m", "cell_m", "epoch", "demand_per_km2_s", "local_coverage", "ppp_coverage")
+
+
+@dataclass(frozen=True)
+class Region:
+    """The places that one site serves for one request type in one epoch.
+
+    Parameters
+    ----------
+    epoch, type, site
+        Indices of the epoch, request type and site.
+    profile
+        Index of the profile that the site holds then.
+    geometry
+        Shapely (multi)polygon [m].
+    wait_s
+        Wait that the site advertises [s].
+    prefill_s
+        Prefill time of this type there [s].
+    """
+
+    epoch: int
+    type: int
+    site: int
+    profile: int
+    geometry: Any
+    wait_s: float
+    prefill_s: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,21 +120,21 @@ class RunView:
     @cached_property
     def spans(self) -> list[tuple[float, float]]:
         """Begin and end of every epoch [s]."""
-        first = (rows.iloc[0] for _, rows in layers.by_epoch(self.epochs))
+        first = (rows.iloc[0] for _, rows in by_epoch(self.epochs))
         return [(float(row["start_s"]), float(row["end_s"])) for row in first]
 
     @property
     def epoch_names(self) -> list[str]:
         """What the epoch switch offers."""
         return [
-            f"{clock(start)}–{clock(end)}" + (" (warm-up)" if end <= measured_from(self.results) else "")
+            f"{clock(start)}–{clock(end)}" + (" (warm-up)" if end <= self.results.measured_from_s else "")
             for start, end in self.spans
         ]
 
     @property
     def first_epoch(self) -> int:
         """The first epoch after the warm-up, with which the page opens."""
-        return next((i for i, (_, end) in enumerate(self.spans) if end > measured_from(self.results)), 0)
+        return next((i for i, (_, end) in enumerate(self.spans) if end > self.results.measured_from_s), 0)
 
     @property
     def cells(self) -> pd.DataFrame | None:
@@ -131,7 +157,7 @@ class RunView:
 
     def regions(
         self, land: Any, smoothing: float, *, epoch: int | None = None, request_type: int | None = None
-    ) -> Iterator[layers.Region]:
+    ) -> Iterator[Region]:
         """Yield the serving regions of epochs and request types under the waits advertised in them.
 
         Parameters
@@ -143,13 +169,13 @@ class RunView:
         epoch, request_type
             The only ones; all by default.
         """
-        for at, rows in layers.by_epoch(self.epochs):
+        for at, rows in by_epoch(self.epochs):
             if epoch in (None, at):
                 yield from self._regions_at(at, rows.sort_values("site"), land, smoothing, request_type)
 
     def _regions_at(
         self, epoch: int, state: pd.DataFrame, land: Any, smoothing: float, only: int | None
-    ) -> Iterator[layers.Region]:
+    ) -> Iterator[Region]:
         """Yield the regions of one epoch, whose rows are given in the order of the sites."""
         profile = state["profile"].to_numpy(dtype=np.int64)
         wait = state["advertised_wait_s"].to_numpy(dtype=np.float64)
@@ -157,10 +183,10 @@ class RunView:
         offset = self.policy(prefill, wait)
         for kind in np.flatnonzero(np.isfinite(offset).any(axis=0)).tolist():
             if only in (None, kind):
-                for row in layers.each(self._served(land, offset, kind, smoothing)):
+                for row in each(self._served(land, offset, kind, smoothing)):
                     site = int(row.site)
                     times = float(wait[site]), float(prefill[site, kind])
-                    yield layers.Region(epoch, kind, site, int(profile[site]), row.geometry, *times)
+                    yield Region(epoch, kind, site, int(profile[site]), row.geometry, *times)
 
     def _served(self, land: Any, offset: Floats, kind: int, smoothing: float) -> geopandas.GeoDataFrame:
         from geoedge.field import serving_regions
@@ -225,17 +251,13 @@ class RunView:
         if table is None or "metric" not in table:
             return ""
         rows = table[table["metric"] == "coverage"]
-        found = [f"{plain_text(row.column)} {percent(row.value)}" for row in layers.each(rows)]
+        found = [f"{plain_text(row.column)} {percent(row.value)}" for row in each(rows)]
         target = f"{self.results.meta['ttft_target_s']:g} s"
         return f"First token within {target}: " + " · ".join(found) if found else ""
 
     def credit(self) -> list[tuple[str, str]]:
         """Return the credit on the map: words and where they link to."""
-        known = self.city.extract_date not in ("", "unknown")
-        date = f"; extract of {plain_text(self.city.extract_date)}" if known else "; date of extract unknown"
-        if "OpenStreetMap" in self.city.attribution:
-            return [*ODBL_CREDIT, (date, "")]
-        return [(plain_text(self.city.attribution, 300) + date, "")]
+        return map_credit(self.city.attribution, self.city.extract_date)
 
 
 def _scenario_of(results: Results) -> Scenario:

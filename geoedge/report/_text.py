@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["number", "table", "terminal", "with_half"]
+__all__ = ["number", "table", "terminal", "with_half", "with_interval"]
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -26,6 +26,13 @@ def with_half(value: float, low: float, high: float, *, digits: int = 3, signed:
     text = f"{value + 0.0:+.{digits}f}" if signed else number(value, digits)
     half = (high - low) / 2
     return text if math.isnan(half) else f"{text} ± {half:.{digits}f}"
+
+
+def with_interval(value: float, low: float, high: float) -> str:
+    """Return a number with its interval: as half of it around a number in its middle, else by both ends."""
+    if math.isnan(low) or abs((low + high) / 2 - value) < 1e-9:
+        return with_half(value, low, high)
+    return "{} [{}, {}]".format(*(number(each, 2) for each in (value, low, high)))
 
 
 def terminal() -> Console:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from geoedge.maps.words import plain_text
 from geoedge.report._text import terminal
-from geoedge.units import GIB
+from geoedge.units import GB
 
 if TYPE_CHECKING:
     from geoedge.simulation.audit import RunAudit
@@ -47,7 +47,7 @@ def print_audit(audit: RunAudit, name: str, *, brief: bool = False) -> None:
 def _print_counts(audit: RunAudit, console: Console) -> None:
     counts = ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in audit.requests.items())
     console.print(Text(f"requests   {sum(audit.requests.values()):,}: {counts}"))
-    moved = f"{audit.bytes_moved / GIB:.1f} GiB moved, {audit.events} events replayed"
+    moved = f"{audit.bytes_moved / GB:.1f} GB moved, {audit.events} events replayed"
     console.print(
         Text(f"actions    {audit.actions}: {moved}, {len(audit.oscillations)} undone within four epochs")
     )

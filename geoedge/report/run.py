@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from geoedge.compare.columns import ENSEMBLE, TWINS
-from geoedge.control.actions import REPAIRS
+from geoedge.compare.tables import planned
 from geoedge.maps.words import plain_text
 from geoedge.report._narrow import show
-from geoedge.report._text import number, terminal, with_half
+from geoedge.report._text import number, terminal, with_half, with_interval
 from geoedge.results import Results
 from geoedge.sites._rows import counted
-from geoedge.units import GIB, clock
+from geoedge.units import GB, clock
 
 __all__ = ["print_run"]
 
@@ -88,7 +87,10 @@ def _answers_table(results: Results) -> Table:
     for metric in dict.fromkeys(answers["metric"]):
         rows = answers[answers["metric"] == metric].set_index("column")
         unit = str(rows["unit"].iloc[0])
-        cells = [_with_interval(rows.loc[column]) if column in rows.index else "–" for column in columns]
+        cells = [
+            with_interval(*rows.loc[column, ["value", "low", "high"]]) if column in rows.index else "–"
+            for column in columns
+        ]
         table.add_row(Text(str(rows["label"].iloc[0])), unit, *cells)
     table.caption = " ".join(_answers_footer(results.meta, columns))
     table.caption_justify = "left"
@@ -106,13 +108,6 @@ def _answers_footer(meta: Mapping[str, Any], columns: Sequence[str]) -> Iterator
     )
     if any(column.startswith((ENSEMBLE, TWINS)) for column in columns):
         yield "PPP ensemble and same count (as many sites): median and 95 % range of Poisson layouts."
-
-
-def _with_interval(row: Any) -> str:
-    low, high = float(row["low"]), float(row["high"])
-    if math.isnan(low) or abs((low + high) / 2 - float(row["value"])) < 1e-9:
-        return with_half(float(row["value"]), low, high)
-    return "{} [{}, {}]".format(*(number(each, 2) for each in (float(row["value"]), low, high)))
 
 
 def _policies_table(results: Results) -> Table:
@@ -157,21 +152,20 @@ def _hottest_table(results: Results) -> Table:
 
 def _moves_table(results: Results) -> Table | Text:
     names = results.meta["profile_names"]
-    repairs = results.actions["action"].isin(REPAIRS)
-    actions = results.actions[~repairs]
+    actions = planned(results.actions)
     if actions.empty:
         return Text(f"Controller ({results.meta['controller']}): no moves.")
-    moved = actions["bytes_moved"].sum() / GIB
+    moved = actions["bytes_moved"].sum() / GB
     first = " (first replication)" if results.meta.get("replications", 1) > 1 else ""
     table = Table(
-        title=f"Controller: {counted(len(actions), 'move')}, {moved:.1f} GiB{first}",
+        title=f"Controller: {counted(len(actions), 'move')}, {moved:.1f} GB{first}",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
     for name in ("time", "action", "site", "from → to"):
         table.add_column(name, max_width=34, overflow="ellipsis", no_wrap=True)
-    for name in ("GiB", "predicted gain"):
+    for name in ("GB", "predicted gain"):
         table.add_column(name, justify="right")
     site_name = results.sites.set_index("site")["name"]
     for row in actions.head(MOVES).to_dict("records"):
@@ -180,11 +174,12 @@ def _moves_table(results: Results) -> Table | Text:
             str(row["action"]),
             Text(plain_text(site_name[row["site"]]) or f"site {row['site']}"),
             Text(f"{names[row['from_profile']]} → {names[row['to_profile']]}"),
-            f"{row['bytes_moved'] / GIB:.2f}",
+            f"{row['bytes_moved'] / GB:.2f}",
             f"{row['predicted_gain']:+.4f}",
         )
     more = [f"{len(actions) - MOVES} more"] if len(actions) > MOVES else []
-    more += [f"{repairs.sum()} repairs of sites by themselves"] if repairs.any() else []
+    repairs = len(results.actions) - len(actions)
+    more += [f"{repairs} repairs of sites by themselves"] if repairs else []
     if more:
         table.caption = f"{' and '.join(more)} in actions.parquet"
     return table
@@ -200,7 +195,7 @@ def _gain_table(results: Results) -> Table:
     for name in (
         "epoch from",
         "moves",
-        "GiB",
+        "GB",
         "still",
         "with controller",
         "predicted so far",
@@ -211,7 +206,7 @@ def _gain_table(results: Results) -> Table:
         table.add_row(
             clock(row["start_s"]),
             f"{row['moves']:.1f}",
-            f"{row['bytes_moved'] / GIB:.2f}",
+            f"{row['bytes_moved'] / GB:.2f}",
             f"{row['still']:.3f}",
             f"{row['still'] + row['change']:.3f}",
             f"{row['predicted_gain']:+.4f}",

@@ -11,10 +11,15 @@ import pytest
 from geoedge.app.bench import KEPT_STUDIES, Bench
 from geoedge.app.choices import Choices
 from geoedge.app.model import WINDOW_S, CityModel
+from geoedge.app.parts import facts
+from geoedge.compare.tables import planned
 from geoedge.errors import ScenarioError
 from geoedge.scenario import load_scenario
 from geoedge.simulation import EdgeCity
 from geoedge.study import Study
+from geoedge.units import GB
+from tests.app.conftest import hostile_layout, hostile_scenario
+from tests.simulation.conftest import make_town
 
 
 def test_it_is_the_same_city_step_by_step(bench: Bench, choices: Choices) -> None:
@@ -29,6 +34,24 @@ def test_it_is_the_same_city_step_by_step(bench: Bench, choices: Choices) -> Non
         np.testing.assert_array_equal(rows[column], same[column])
     assert model.moved_bytes == city.moved_bytes > 0
     np.testing.assert_array_equal(np.nansum(model.epoch_bytes()), model.moved_bytes)
+
+
+def test_what_sites_fetch_by_themselves_is_not_the_controllers() -> None:
+    failure = {"kind": "site_failure", "start_hour": 17.02, "duration_s": 600.0, "sites": [2, 4]}
+    scenario = hostile_scenario().override({"dynamics.events": [failure], "control.controller": "greedy"})
+    bench = Bench(scenario, city=make_town(), layout=hostile_layout())
+    model = CityModel(bench, **Choices.of(scenario).flat())
+    while model.running:
+        model.step()
+    assert model.city is not None
+    actions = model.city.run().actions  # at its end already: the results alone
+    plan = planned(actions)
+    assert 0.0 < plan["bytes_moved"].sum() < actions["bytes_moved"].sum()
+    assert model.moved_bytes == plan["bytes_moved"].sum()
+    by_epoch = plan.groupby("epoch")["bytes_moved"].sum().reindex(range(3), fill_value=0.0)
+    np.testing.assert_array_equal(model.epoch_bytes(), by_epoch)
+    assert f"{model.moved_bytes / GB:.3g} GB" in facts(model)
+    assert f"{model.city.moved_bytes / GB:.3g} GB" not in facts(model)
 
 
 def test_recent_numbers_are_those_of_the_records(model: CityModel) -> None:

@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,20 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(server, "find_spec", found)
     with pytest.raises(GeoEdgeError, match=r"needs solara, solara-assets, .* pip install 'geoedge\[app\]'"):
         server.serve(load_scenario("monaco"), port=0, open_browser=False)
+
+
+def test_the_extra_declares_what_the_app_needs() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
+    extra = {re.split(r"[<>=\s]", each)[0] for each in project["optional-dependencies"]["app"]}
+    assert {name.replace("_", "-") for name in server.NEEDED} <= extra
+
+
+def test_the_page_is_imported_without_a_word_about_mesas_own_page() -> None:
+    code = "import solara, geoedge.app.page"  # even if Solara was there before
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
 
 
 def test_importing_the_app_brings_neither_solara_nor_mesa() -> None:

@@ -67,6 +67,7 @@ def test_a_report_explains_one_run_if_asked(capsys, monkeypatch, tmp_path, repor
         "explain_gap",
         lambda scenario, **_: asked.append(scenario.title) or "gap",
     )
+    monkeypatch.setattr(import_module("geoedge.results").Results, "load", lambda folder: folder)
     run = tmp_path / "run"
     run.mkdir()
     (run / "scenario.toml").write_text(load_scenario("paper").override({"title": "mine"}).to_toml())
@@ -74,6 +75,16 @@ def test_a_report_explains_one_run_if_asked(capsys, monkeypatch, tmp_path, repor
     assert call(capsys, monkeypatch, "report", str(run), *words)[0] == 0
     assert (asked, reported) == (["mine"], [run, "gap"])
     assert "is of one run, not of 2" in refused(capsys, monkeypatch, "report", str(run), str(run), *words)
+
+
+def test_a_folder_that_is_no_run_is_refused_before_it_is_explained(capsys, monkeypatch, tmp_path) -> None:
+    asked = []
+    monkeypatch.setattr(import_module("geoedge.compare"), "explain_gap", lambda *_, **__: asked.append(1))
+    for run, why in ((tmp_path / "none", "there is no such folder"), (tmp_path, "it is incomplete")):
+        words = ["report", str(run), "-o", str(tmp_path / "page.html"), "--explain"]
+        line = refused(capsys, monkeypatch, *words)
+        assert f"`run` {str(run)!r} is not a run folder: {why}" in line
+    assert asked == []
 
 
 @pytest.mark.parametrize("verb", ["map", "report"])
@@ -109,7 +120,6 @@ def test_the_app_is_served_as_asked(capsys, monkeypatch) -> None:
 
     def serve(scenario, **given):
         asked.update(given, users=scenario.demand.users)
-        raise KeyboardInterrupt  # as Ctrl-C does
 
     monkeypatch.setattr(import_module("geoedge.app"), "serve", serve)
     words = ["app", "monaco", "--port", "0", "--no-browser", "--set", "demand.users=50"]
@@ -118,5 +128,5 @@ def test_the_app_is_served_as_asked(capsys, monkeypatch) -> None:
     assert asked == {"users": 50, "port": 0, "open_browser": False, "say": None}
     call(capsys, monkeypatch, "app", "-q")
     assert asked["open_browser"]
-    assert asked["port"] == 8765
+    assert asked["port"] == import_module("geoedge.app").DEFAULT_PORT
     assert asked["say"]("silent") is None

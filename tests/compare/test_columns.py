@@ -24,6 +24,13 @@ def test_the_interval_of_three_numbers_is_students() -> None:
     assert mean - low == pytest.approx(high - mean)
 
 
+def test_what_is_beyond_all_bounds_has_no_interval() -> None:
+    mean, low, high = interval([np.inf, 1.0, 2.0])
+    assert mean == np.inf
+    assert np.isnan([low, high]).all()
+    assert np.isnan(interval([np.inf, -np.inf])).all()
+
+
 def test_one_run_has_no_interval() -> None:
     assert np.isnan(interval([1.0])[1:]).all()
 

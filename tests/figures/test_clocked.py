@@ -56,10 +56,11 @@ def test_moves_add_up_to_the_ledger(run) -> None:
     size = sum(bar.get_height() for bars in moved.containers for bar in bars)
     assert size == pytest.approx(run.actions["bytes_moved"].sum() / 1e9)
     assert [bars.get_label() for bars in moved.containers] == ["migrate 1×", "replicate 2×"]
-    promised, kept = ([bar.get_height() for bar in bars] for bars in gain.containers)
-    assert promised == pytest.approx([0.0, 1.2, 0.0, 0.4])
-    assert kept[:3] == pytest.approx([0.0, 0.9, 0.0])
-    assert np.isnan(kept[3])  # not known is not nothing
+    promised, kept, others = ([bar.get_height() for bar in bars] for bars in gain.containers)
+    assert promised == pytest.approx([0.0, 1.2, 0.0, 0.0])  # of the moves that are judged, as in hindsight
+    assert kept == pytest.approx([0.0, 0.9, 0.0, 0.0])
+    assert others == pytest.approx([0.0, 0.0, 0.0, 0.4])  # not known is not nothing
+    assert gain.containers[2].get_label() == "not judged"
     lines = {
         patch.get_label(): patch.get_data().values for patch in top.patches if hasattr(patch, "get_data")
     }
@@ -68,6 +69,23 @@ def test_moves_add_up_to_the_ledger(run) -> None:
     assert np.allclose(lines["with controller"], 100 * (paired["still"] + paired["change"]))
     band = next(patch.get_data() for patch in top.patches if hasattr(patch, "get_data"))
     assert np.allclose(band.values - band.baseline, 1.0)
+
+
+def test_a_move_that_nobody_judges_stands_on_those_that_are_judged(run) -> None:
+    actions = run.actions.assign(realised_gain=[0.008, np.nan, 0.003])
+    promised, kept, others = figures.moves_over_time(replace(run, actions=actions)).axes[2].containers
+    assert [bar.get_height() for bar in promised] == pytest.approx([0.0, 1.0, 0.0, 0.4])
+    assert [bar.get_height() for bar in kept] == pytest.approx([0.0, 0.8, 0.0, 0.3])
+    assert [bar.get_height() for bar in others] == pytest.approx([0.0, 0.2, 0.0, 0.0])
+    assert [bar.get_y() for bar in others] == pytest.approx([0.0, 1.0, 0.0, 0.4])
+
+
+def test_what_sites_repair_is_neither_promised_nor_unjudged(run) -> None:
+    kinds = ["replicate", "restore", "replicate"]
+    actions = run.actions.assign(action=kinds, realised_gain=[0.008, np.nan, 0.003])
+    gain = figures.moves_over_time(replace(run, actions=actions)).axes[2]
+    assert [bars.get_label() for bars in gain.containers] == ["promised", "in hindsight"]
+    assert gain.containers[0][1].get_height() == pytest.approx(1.0)
 
 
 def test_bars_of_an_epoch_stand_in_it(run) -> None:

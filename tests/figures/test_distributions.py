@@ -59,10 +59,11 @@ def test_erlangs_curve_is_that_of_each_site_weighted_by_its_requests(run) -> Non
     x, y = (np.asarray(each) for each in axes.lines[1].get_data())
     rows = run.records.to_pandas()
     rows = rows[(rows["site"] >= 0) & (rows["created_s"] >= run.meta["start_s"] + run.meta["warm_up_s"])]
+    servers_s = run.epochs.set_index(["epoch", "site"])["server_s"]
     longer = np.zeros(len(x))
-    for _, part in rows.groupby(["epoch", "site"]):
+    for place, part in rows.groupby(["epoch", "site"]):
         service = (part["finished_s"] - part["started_s"]).mean()
-        longer += len(part) * (1.0 - wait_cdf(x, len(part) / 900.0, 1.0 / service, 3))
+        longer += len(part) * (1.0 - wait_cdf(x, len(part) / (servers_s[place] / 3), 1.0 / service, 3))
     assert np.allclose(y, 100 * longer / len(rows))
 
 
@@ -87,6 +88,11 @@ def test_load_is_busy_over_all_server_seconds_from_idlest_to_busiest(run) -> Non
     assert total == pytest.approx(run.mean_utilization)
     marked = sum(len(line.get_xdata()) for line in axes.lines if line.get_marker() not in ("None", None))
     assert marked == len(load)
+
+
+def test_load_is_that_of_the_table_of_sites(run) -> None:
+    steps = figures.load_distribution(run).axes[0].patches[0].get_data()
+    assert np.array_equal(steps.values, 100 * np.sort(run.site_table()["utilization"]))
 
 
 def test_runs_are_told_apart_by_what_differs(run, other) -> None:

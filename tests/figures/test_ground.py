@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from geoedge import figures
 from geoedge.errors import GeoEdgeError
 from geoedge.maps.scales import utilisation_scale
+
+
+def test_figures_load_no_library_of_web_maps() -> None:
+    rooms = (
+        "geoedge.figures.ground, geoedge.figures.distributions, geoedge.report.page.told, geoedge.app.parts"
+    )
+    code = f"import sys, {rooms}; print([name for name in ('folium', 'branca') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 @pytest.fixture(scope="module")

@@ -130,6 +130,7 @@ def _epoch(epoch: int, sites: pd.DataFrame, rng: np.random.Generator) -> pd.Data
             "end_s": 28_800.0 + 3_600 * epoch,
             "site": np.arange(n),
             "concurrency": 5,
+            "server_s": 5 * 3600.0,
             "profile": (sites["profile"].to_numpy() + epoch * (np.arange(n) == 1)) % 4,
             "requests": requests,
             "missed": rng.binomial(requests, np.clip(load - 0.5, 0.0, 0.9)),

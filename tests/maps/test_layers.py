@@ -7,9 +7,10 @@ import pytest
 
 from geoedge.city import City, PlaceTable
 from geoedge.maps import city_map
-from geoedge.maps.layers import land_layer, people_layer, place_layer, site_layer, site_load, street_layer
+from geoedge.maps.layers import land_layer, people_layer, place_layer, site_layer, street_layer
 from geoedge.maps.levels import LevelScale
 from geoedge.maps.page import MapLayer
+from geoedge.maps.rundata import site_load
 from geoedge.maps.scales import profile_scale, ttft_scale, utilisation_scale
 from geoedge.maps.surfaces import cell_layers, encode_cells, hot_place_layer, on_larger_cells, ttft_layer
 from geoedge.maps.wire import UNIT

@@ -13,7 +13,8 @@ import pytest
 from folium.plugins import MiniMap
 
 from geoedge.errors import OutputError
-from geoedge.maps.page import ODBL_CREDIT, MapLayer, MapPage
+from geoedge.maps.credit import ODBL_CREDIT
+from geoedge.maps.page import MapLayer, MapPage
 from geoedge.maps.scales import utilisation_scale
 
 BOUNDS = (7.38, 43.71, 7.46, 43.76)

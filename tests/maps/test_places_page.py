@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shapely
 
 from geoedge.city import City
 from geoedge.city.demand import Demand
-from geoedge.maps import places_map
-from geoedge.maps.places import FEW
+from geoedge.maps import places, places_map
+from geoedge.maps.places import FEW, _squares
 from geoedge.planning.places import PlacesPlan
 from geoedge.planning.places.planner import EquippedPlace
 from geoedge.planning.places.yardsticks import Yardsticks
@@ -114,15 +115,31 @@ def test_a_tip_says_what_a_step_comes_to_and_what_is_turned_away(plan: PlacesPla
     assert all(tip["name"] for tip in tips)  # a place without a name has a number
 
 
-def test_the_squares_of_demand_hold_all_requests(plan: PlacesPlan) -> None:
-    from geoedge.maps.places import CELLS, _squares
-
+def test_the_squares_of_demand_are_its_cells(plan: PlacesPlan) -> None:
     mean = plan.study.demand[0]
-    for most_m in (50.0, 100.0):
-        centre, density, side = _squares(mean.xy, mean.rate.sum(axis=1), most_m)
-        assert len(centre) <= CELLS
-        assert side % most_m == 0
-        assert density.sum() * (side / 1000) ** 2 == pytest.approx(mean.request_rate)
+    rate, land = mean.rate.sum(axis=1), plan.study.city.boundary
+    centre, density, side = _squares(mean.xy, rate, 50.0, land)
+    assert side == 50.0
+    assert len(centre) == len(mean.xy)
+    of = {tuple(place): asked for place, asked in zip(mean.xy, rate, strict=True)}
+    np.testing.assert_allclose(density, [of[tuple(place)] / 0.05**2 for place in centre])
+
+
+def test_a_square_at_the_edge_counts_by_the_land_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Cells of 50 m from (10, 20) on, 5 × 3, all ask alike but for (1, 1), which is a park, and (4, 2), which is sea.
+    corner, asked = np.array((10.0, 20.0)), 3e-3
+    number = np.array([(x, y) for x in range(5) for y in range(3) if (x, y) not in ((1, 1), (4, 2))])
+    land = shapely.difference(shapely.box(10.0, 20.0, 260.0, 170.0), shapely.box(210.0, 120.0, 999.0, 999.0))
+    monkeypatch.setattr(places, "CELLS", 6)
+    centre, density, side = _squares(corner + (number + 0.5) * 50.0, np.full(len(number), asked), 50.0, land)
+    assert side == 100.0
+    np.testing.assert_allclose(np.unique((centre - corner) / side % 1.0), 0.5)
+    numbers = map(tuple, ((centre - corner) // side).astype(int).tolist())
+    found = dict(zip(numbers, density.tolist(), strict=True))
+    full = asked / 0.05**2
+    assert found == pytest.approx(
+        {(0, 0): full * 3 / 4, (1, 0): full, (2, 0): full, (0, 1): full, (1, 1): full}
+    )  # the last column is half a square, and its upper part is sea
 
 
 def test_the_page_says_how_far_the_plan_comes_and_whose_the_map_is(plan: PlacesPlan) -> None:
@@ -131,6 +148,7 @@ def test_the_page_says_how_far_the_plan_comes_and_whose_the_map_is(plan: PlacesP
     assert "The plan does NOT reach it." in html
     assert "Candidates: towers &lt;/ul&gt;." in html
     assert "openstreetmap.org/copyright" in html
+    assert "; extract of 2016-03-05" in html
     assert "<script>window.broken" not in html
     reached = places_map(replace(plan, reached=True)).to_html()
     assert "The plan reaches it." in reached

@@ -43,6 +43,19 @@ def test_erlangs_formula_stands_at_the_sites_own_load(run: Results) -> None:
     assert found["overloaded"] == [0] * 6
 
 
+def test_a_site_that_failed_for_a_while_got_its_requests_in_the_rest_of_the_epoch(run: Results) -> None:
+    failed = (run.epochs.site == 2) & (run.epochs.epoch == 1)
+    epochs = run.epochs.assign(server_s=run.epochs.server_s.where(~failed, run.epochs.server_s / 3))
+    whole, found = waits(run), waits(replace(run, epochs=epochs))
+    assert whole is not None
+    assert found is not None
+    rate = found["requests"][2] / 1200.0  # of an hour it was open for 20 minutes
+    expected = wait_cdf(found["top_s"][2] * ROOTS**2, rate, 0.5, 5)
+    np.testing.assert_allclose(decoded(found["erlang"][2], LevelScale(**found["scale"])), expected, atol=1e-4)
+    assert found["erlang"][2] != whole["erlang"][2]
+    assert found["erlang"][:2] == whole["erlang"][:2]
+
+
 def test_a_site_asked_for_more_than_it_has_is_counted_and_knows_no_end(run: Results) -> None:
     table = run.records.set_column(
         run.records.schema.get_field_index("finished_s"),

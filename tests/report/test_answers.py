@@ -106,6 +106,28 @@ def test_bars_of_the_waterfall_stand_on_each_other(told: Told) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("simulation: equilibrium", "Routers go by equilibrium waits, solved for a forecast of demand."),
+        (
+            "simulation: state",
+            "Routers go by waits that follow from the sites' queues when these were last reported.",
+        ),
+        ("simulation: measured", "Routers go by the mean waits that sites measured last."),
+        ("simulation", ""),  # routers that read no waits go by none
+    ],
+)
+def test_the_step_to_the_simulation_says_what_routers_go_by(told: Told, column: str, words: str) -> None:
+    answers = told.results.tables["answers"]
+    answers = answers.assign(column=answers["column"].replace(OWN, column))
+    run = told.results.with_tables(answers=answers).with_meta(
+        advertise=column.partition(": ")[2] or "equilibrium"
+    )
+    (step,) = (step for step in steps_of(Told("one", run)) if step.name == column)
+    assert step.words == f"People move and come in crowds, queues fill and drain. {words}".rstrip()
+
+
 def test_words_of_a_change_have_sign_and_interval(told: Told) -> None:
     steps = {step.name: step for step in steps_of(told)}
     assert change_words(steps[THEORY]) == ""

@@ -8,14 +8,19 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from geoedge.city import City
 from geoedge.errors import GeoEdgeError, OutputError
 from geoedge.report.page import ReportPage, report_page
+from geoedge.report.page.blocks import Grid, Tiles
+from geoedge.report.page.compose import _key_numbers
+from geoedge.report.page.limits import limits
 from geoedge.report.page.told import Told
-from geoedge.results import Results
+from geoedge.results import RECORD_COLUMNS, Results
 from geoedge.texts import plain_text
 from tests.report.conftest import HOSTILE, told_run
 
@@ -113,6 +118,7 @@ def test_no_script_no_handler_nothing_from_outside(page: ReportPage, document: D
         "https://www.openstreetmap.org/copyright",
         "https://opendatacommons.org/licenses/odbl/1-0/",
     }
+    assert "Open Database License (ODbL) 1.0; extract of 2016-03-05" in " ".join(document.text.split())
     policy = next(each for each in document.of("meta") if each.get("http-equiv"))["content"]
     assert str(policy).startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe-eval" not in str(policy)
@@ -250,6 +256,66 @@ def test_what_is_no_run_is_said_in_one_line(tmp_path: Path, one: Results) -> Non
     empty = replace(one, records=one.records.slice(0, 0))
     with pytest.raises(GeoEdgeError, match="no request after the warm-up"):
         report_page(empty)
+
+
+def all_rejected(run: Results) -> Results:
+    """Return a run that turned everybody away, without what theory and field say of it."""
+    records, n = run.records, run.records.num_rows
+    lost = {"site": np.full(n, -1), "profile": np.full(n, -1), "status": np.full(n, 4)}
+    lost |= dict.fromkeys(
+        ("wait_s", "prefill_s", "started_s", "first_token_s", "finished_s"), np.full(n, np.nan)
+    )
+    lost |= {"ttft_s": np.full(n, np.inf)}
+    for name, value in lost.items():
+        place = records.column_names.index(name)
+        records = records.set_column(place, name, pa.array(value.astype(RECORD_COLUMNS[name])))
+    return replace(run, records=records, tables={})
+
+
+def test_a_run_that_turned_everybody_away_is_reported(one: Results, town: City) -> None:
+    page = report_page(all_rejected(one), city=town, maps=False)
+    said = Document(page.to_html()).text
+    assert "0.0 % of requests have their first token within 0.8 s" in said
+    tiles = next(each for each in page.parts[0].blocks if isinstance(each, Tiles))
+    assert {("–", "mean TTFT"), ("unbounded", "19 of 20 within")} <= set(tiles.pairs)
+    assert not re.search(r"\bnan\b", said)
+    for caption in ("Time to first token [s]", "Wait for a free place at the site"):
+        (grid,) = (
+            each for part in page.parts for each in part.blocks if getattr(each, "caption", "") == caption
+        )
+        assert isinstance(grid, Grid)
+        assert {row[-1] for row in grid.rows} <= {"–", "∞", f"{one.requests:,}"}
+
+
+def test_runs_of_which_one_turned_everybody_away_stand_side_by_side(one: Results, town: City) -> None:
+    page = report_page(one, replace(all_rejected(one), label="turned"), city=town, maps=False)
+    said = Document(page.to_html()).text
+    assert "turned kept no table of replications" in said
+    assert not re.search(r"\bnan\b", said)
+
+
+def test_a_tile_without_bound_says_so(one: Results) -> None:
+    answers = one.tables["answers"].copy()
+    answers.loc[answers["metric"] == "p95_ttft_s", "value"] = float("inf")
+    tiles = {name: value for value, name in _key_numbers(Told("one", one.with_tables(answers=answers)))}
+    assert tiles["19 of 20 within"] == "unbounded"
+    assert tiles["in time, within 0.8 s"] == "77.0 %"
+
+
+def test_a_scenario_that_cannot_be_read_is_said_with_its_error(one: Results, town: City) -> None:
+    fine = limits(Told("one", one))
+    assert not [line for line in fine if "cannot be read" in line]
+    for toml, why in (
+        ("title = ", "Invalid value"),
+        ('title = "x"\n', "scenario of the run: "),
+        ("", "the run kept none"),
+    ):
+        lines = limits(Told("one", replace(one, scenario_toml=toml)))
+        assert len(lines) < len(fine)
+        (told,) = (line for line in lines if "cannot be read" in line)
+        assert why in told
+    said = Document(report_page(replace(one, scenario_toml="title = "), city=town, maps=False).to_html()).text
+    assert "limits that follow from it are not told: Invalid value" in said
 
 
 def test_infinite_waits_are_told_as_such(one: Results) -> None:

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from geoedge.compare.columns import intervals, long_table
-from geoedge.report._text import with_half
+from geoedge.report._text import with_half, with_interval
 from geoedge.report.run import print_run
 from geoedge.results import Results
 from tests.test_results import make_results
@@ -21,7 +21,7 @@ MOVE = {
     "site": 0,
     "from_profile": 0,
     "to_profile": 1,
-    "bytes_moved": 2.0**31,
+    "bytes_moved": 2.5e9,
     "predicted_gain": 0.01,
 }
 
@@ -62,7 +62,7 @@ def test_one_run_has_no_intervals_and_no_pairs() -> None:
     text = printed(told(1))
     assert "Simulated numbers: of one run, without interval." in text
     assert "one run; gains of all moves so far, as predicted when they were made and as it shows" in text
-    assert "Controller: 1 move, 2.0 GiB time" in text
+    assert "Controller: 1 move, 2.5 GB time" in text
     for words in ("paired", "±", "95 %", "first replication", "Poisson layouts", "rejected"):
         assert words not in text
 
@@ -86,6 +86,12 @@ def test_where_the_run_is_is_said_if_asked(tmp_path) -> None:
     assert "run /" not in printed(told(1))
     (tmp_path / "map.html").write_text("", encoding="utf-8")
     assert f"map {tmp_path / 'map.html'}" in printed(told(1), folder=tmp_path)
+
+
+def test_an_interval_around_the_number_is_half_of_it_and_another_one_both_ends() -> None:
+    assert with_interval(0.5, 0.4, 0.6) == "0.500 ± 0.100"
+    assert with_interval(0.5, 0.3, 0.6) == "0.50 [0.30, 0.60]"
+    assert with_interval(0.5, np.nan, np.nan) == "0.500"
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from geoedge.compare.columns import ENSEMBLE, FIELD, STEERED, THEORY, TWINS, interval
-from geoedge.report._text import number
+from geoedge.report._text import number, with_interval
 from geoedge.report.page.blocks import Bar, Grid, Steps
 from geoedge.report.page.told import Told
-from geoedge.report.run import _with_interval
 
 __all__ = [
     "Step",
@@ -95,7 +94,10 @@ def answers_grid(told: Told) -> Grid | None:
     rows = []
     for _, part in told.answers.groupby("metric", sort=False):
         first = part.iloc[0]
-        cells = {row["column"]: _with_interval(row) for row in part.to_dict("records")}
+        cells = {
+            row["column"]: with_interval(row["value"], row["low"], row["high"])
+            for row in part.to_dict("records")
+        }
         name = with_unit(str(first["label"]), str(first["unit"]))
         rows.append([name, *(cells.get(column, "–") for column in told.columns)])
     return Grid(f"The three answers, {told.window}", ["", *told.columns], rows, _how_known(told))
@@ -174,9 +176,17 @@ WORDS = {
     "loads differ from site to site, and how many sites there are is luck.",
     TWINS: "As many random sites as the city has, with its own mix of profiles.",
     FIELD: "The sites stand where they stand, and each holds what it holds.",
-    "simulation": "People move and come in crowds, queues fill and drain, prices follow a demand that moves on.",
+    "simulation": "People move and come in crowds, queues fill and drain.",
     STEERED: "Caches move from epoch to epoch.",
 }
+
+
+ADVERTISED = {
+    "equilibrium": "Routers go by equilibrium waits, solved for a forecast of demand.",
+    "state": "Routers go by waits that follow from the sites' queues when these were last reported.",
+    "measured": "Routers go by the mean waits that sites measured last.",
+}
+"""What routers that read waits go by in the simulation."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +235,9 @@ def _levels(told: Told) -> Iterator[_Level]:
     for column in dict.fromkeys((told.own, told.as_it_is)):
         value, low, high = told.value("coverage", column)
         if column is not None and not math.isnan(value):
-            yield _Level(column, WORDS[column.partition(":")[0]], value, (high - low) / 2)
+            kind, _, advertised = column.partition(": ")
+            words = " ".join((WORDS[kind], ADVERTISED[advertised])) if advertised else WORDS[kind]
+            yield _Level(column, words, value, (high - low) / 2)
 
 
 def change_words(step: Step) -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from geoedge.answers import METRICS
 from geoedge.compare.columns import interval
-from geoedge.report._text import number
+from geoedge.report._text import number, with_interval
 from geoedge.report.page.answers import with_unit
 from geoedge.report.page.blocks import Grid
 from geoedge.report.page.told import Told, share_people
-from geoedge.report.run import _with_interval
 
-__all__ = ["answers_beside", "difference", "differences_grid", "pairing_words"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Difference", "answers_beside", "difference", "differences_grid", "pairing_words"]
 
 
 def answers_beside(runs: Sequence[Told], metric: str = "coverage") -> Grid | None:
@@ -36,7 +40,38 @@ def answers_beside(runs: Sequence[Told], metric: str = "coverage") -> Grid | Non
 
 def _cell(told: Told, metric: str, column: str | None) -> str:
     value, low, high = told.value(metric, column)
-    return "–" if math.isnan(value) else _with_interval({"value": value, "low": low, "high": high})
+    return "–" if math.isnan(value) else with_interval(value, low, high)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much a metric of two runs differs.
+
+    Parameters
+    ----------
+    mean
+        The other's less the first's.
+    half
+        Half of the 95 % interval; NaN where nobody knows it.
+    means
+        The metric in the first and in the other, over the seeds that both have; None where these are all seeds of both,
+        or where the runs are not paired.
+    """
+
+    mean: float
+    half: float = math.nan
+    means: tuple[float, float] | None = None
+
+    @property
+    def words(self) -> str:
+        """The difference with its interval, and with the means that it is between where no column has them."""
+        if math.isnan(self.mean):
+            return "–"
+        if math.isinf(self.mean):
+            return "+∞" if self.mean > 0 else "−∞"
+        words = f"{self.mean:+.3f}" if math.isnan(self.half) else f"{self.mean:+.3f} ± {self.half:.3f}"
+        between = "" if self.means is None else " ({} → {})".format(*map(number, self.means))
+        return f"{words}{between}".replace("-", "−")
 
 
 def differences_grid(runs: Sequence[Told]) -> Grid:
@@ -60,7 +95,7 @@ def _row(first: Told, others: Sequence[Told], metric: str) -> list[str]:
     label, unit = METRICS[metric]
     cells = [with_unit(label, unit), _own(first, metric)]
     for each in others:
-        cells += [_own(each, metric), difference_words(difference(first, each, metric))]
+        cells += [_own(each, metric), difference(first, each, metric).words]
     return cells
 
 
@@ -70,10 +105,10 @@ def _own(told: Told, metric: str) -> str:
     return _cell(told, metric, told.as_it_is)
 
 
-def difference(first: Told, other: Told, metric: str) -> tuple[float, float]:
-    """Return by how much a metric differs, and half of the 95 % interval; NaN for a half that nobody knows.
+def difference(first: Told, other: Told, metric: str) -> Difference:
+    """Return by how much a metric differs.
 
-    Runs are paired seed by seed where the same people make the same requests in both.
+    Runs are paired seed by seed where the same people make the same requests in both, over the seeds that both have.
 
     Parameters
     ----------
@@ -84,24 +119,22 @@ def difference(first: Told, other: Told, metric: str) -> tuple[float, float]:
     """
     mine, theirs = (each.replications(each.as_it_is, metric) for each in (first, other))
     if mine is not None and theirs is not None and not share_people(first, other):
-        common = mine.index.intersection(theirs.index)
+        common = _common(mine, theirs)
         if len(common):
             mean, low, high = interval((theirs[common] - mine[common]).to_numpy())
-            return mean, (high - low) / 2
+            means = (float(mine[common].mean()), float(theirs[common].mean()))
+            whole = len(common) == len(mine) == len(theirs)
+            return Difference(mean, (high - low) / 2, None if whole else means)
     values = [
         each.value(metric, each.as_it_is)[0] if each.answers is not None else each.results.metrics()[metric]
         for each in (first, other)
     ]
-    return values[1] - values[0], math.nan
+    return Difference(values[1] - values[0])
 
 
-def difference_words(found: tuple[float, float]) -> str:
-    """Return a difference with its interval as text."""
-    mean, half = found
-    if math.isnan(mean):
-        return "–"
-    words = f"{mean:+.3f}" if math.isnan(half) else f"{mean:+.3f} ± {half:.3f}"
-    return words.replace("-", "−")
+def _common(mine: pd.Series, theirs: pd.Series) -> pd.Index:
+    """Return the seeds that two runs both have."""
+    return mine.index.intersection(theirs.index)
 
 
 def pairing_words(runs: Sequence[Told]) -> Iterator[str]:
@@ -115,20 +148,29 @@ def pairing_words(runs: Sequence[Told]) -> Iterator[str]:
     first, *others = runs
     for each in others:
         why = share_people(first, each)
-        lacking = next(
-            (one.name for one in (first, each) if one.replications(one.as_it_is, "coverage") is None), ""
-        )
+        pair = f"{each.name} and {first.name}"
         if why:
-            yield f"{each.name} and {first.name} are not paired: {why}; their difference has no interval."
-        elif lacking:
-            yield (
-                f"{each.name} and {first.name} share people and requests, but {lacking} kept no table of replications; "
-                "their difference has no interval."
-            )
+            yield f"{pair} are not paired: {why}; their difference has no interval."
         else:
-            yield (
-                f"{each.name} and {first.name} share people and requests: differences are means over paired replications, "
-                "± 95 % interval."
-            )
+            yield f"{pair} share people and requests{_paired_words(first, each)}"
         if first.target_s != each.target_s:
             yield f"Their TTFT targets differ ({first.target_s:g} s and {each.target_s:g} s): coverage means different things."
+
+
+def _paired_words(first: Told, other: Told) -> str:
+    """Return over which replications two runs of the same people are compared."""
+    mine, theirs = (each.replications(each.as_it_is, "coverage") for each in (first, other))
+    if mine is None or theirs is None:
+        lacking = first.name if mine is None else other.name
+        return f", but {lacking} kept no table of replications; their difference has no interval."
+    count = len(_common(mine, theirs))
+    if not count:
+        return ", but have no seed in common; their difference has no interval."
+    spread = ", ± 95 % interval" if count > 1 else "; one pair has no interval"
+    if count == len(mine) == len(theirs):
+        return f": differences are means over {count} paired replications{spread}."
+    over = "the one seed that" if count == 1 else f"the {count} seeds that"
+    return (
+        f": differences are over {over} both have, with the means over {'it' if count == 1 else 'those'} in brackets, "
+        f"{first.name} → {other.name}{spread}. Columns are over all seeds of their run ({len(mine)} and {len(theirs)})."
+    )

@@ -123,7 +123,6 @@ class Picture:
     kind: ClassVar[str] = "picture"
     svg: Markup
     words: str
-    caption: str = ""
     print_only: bool = False
 
 

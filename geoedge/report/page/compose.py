@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -112,12 +113,18 @@ def _short(asked: Asked) -> Iterator[Block]:
 def _changes(asked: Asked) -> Iterator[str]:
     first, *others = asked.runs
     for each in others:
-        mean, half = beside.difference(first, each, "coverage")
-        known = "" if half != half else f" ± {100 * half:.1f}"
-        yield f"{each.name} against {first.name}: {100 * mean:+.1f}{known} points of coverage.".replace(
-            "-", "−"
-        )
+        yield f"{each.name} against {first.name}: {_points(beside.difference(first, each, 'coverage'))}."
     yield from beside.pairing_words(asked.runs)
+
+
+def _points(found: beside.Difference) -> str:
+    """Return a difference of coverage in points, and between what it is where no column says that."""
+    known = "" if math.isnan(found.half) else f" ± {100 * found.half:.1f}"
+    words = f"{100 * found.mean:+.1f}{known}".replace("-", "−")
+    if found.means is None:
+        return f"{words} points of coverage"
+    before, after = found.means
+    return f"{words} points of coverage, from {100 * before:.1f} % to {100 * after:.1f} %"
 
 
 def _key_numbers(told: Told) -> Iterator[tuple[str, str]]:
@@ -129,9 +136,16 @@ def _key_numbers(told: Told) -> Iterator[tuple[str, str]]:
         ("utilization", "of server time in use", "{:.0%}"),
     ):
         value = told.value(metric, column)[0] if column else told.results.metrics()[metric]
-        yield form.format(value).replace("%", " %"), name
+        yield _key_number(value, form), name
     yield f"{len(told.results.sites)}", "sites"
     yield f"{told.results.requests:,}", "requests counted in a run"
+
+
+def _key_number(value: float, form: str) -> str:
+    """Return a key number with its unit; in a word where it is none, or beyond all bounds."""
+    if math.isnan(value):
+        return "–"
+    return form.format(value).replace("%", " %") if math.isfinite(value) else "unbounded"
 
 
 # -- answers --------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from geoedge.report.page.blocks import Grid
@@ -63,10 +64,9 @@ def difference_grid(runs: Sequence[Told]) -> Grid | None:
         return None
     flat = [dict(_flat(each.scenario.to_dict())) for each in runs if each.scenario is not None]
     keys = list(dict.fromkeys(key for each in flat for key in each))
+    found = {key: [each.get(key) for each in flat] for key in keys}
     rows = [
-        [key, *(_shown(each.get(key)) for each in flat)]
-        for key in keys
-        if len({_shown(each.get(key)) for each in flat}) > 1
+        [key, *_shown(values)] for key, values in found.items() if any(value != values[0] for value in values)
     ]
     note = "" if rows else "The scenarios are the same, key by key."
     return Grid("Keys in which the scenarios differ", ["key", *(each.name for each in runs)], rows, note)
@@ -84,8 +84,23 @@ def _flat(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
         yield key, value
 
 
-def _shown(value: Any) -> str:
+def _shown(values: Sequence[Any]) -> list[str]:
+    """Return values as words; of long ones what stands around the first letter in which they differ."""
+    words = [_words(value) for value in values]
+    letters = zip_longest(*words)
+    first = next((k for k, signs in enumerate(letters) if len(set(signs)) > 1), 0)
+    return [_cut(each, first) for each in words]
+
+
+def _words(value: Any) -> str:
     if value is None:
         return ABSENT
-    words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return words if len(words) <= LONGEST_VALUE else f"{words[: LONGEST_VALUE - 1]}…"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _cut(words: str, first: int) -> str:
+    if len(words) <= LONGEST_VALUE:
+        return words
+    start = min(max(first - LONGEST_VALUE // 3, 0), len(words) - LONGEST_VALUE)
+    end = start + LONGEST_VALUE
+    return f"{'…' if start else ''}{words[start:end]}{'…' if end < len(words) else ''}"

@@ -56,7 +56,10 @@ def limits(told: Told) -> list[str]:
     """
     scenario = told.scenario
     own = [*_statistics(told), *_theory(told)]
-    return own if scenario is None else [*own, *_prompts(told, scenario), *_edge(scenario), *_model(scenario)]
+    if scenario is None:
+        trouble = f"The run's scenario cannot be read, so limits that follow from it are not told: {told.scenario_trouble}."
+        return [*own, trouble]
+    return [*own, *_prompts(told, scenario), *_edge(scenario), *_model(scenario)]
 
 
 def _statistics(told: Told) -> Iterator[str]:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from geoedge.compare.tables import planned
 from geoedge.control.actions import REPAIRS
 from geoedge.report._text import number
 from geoedge.report.page.blocks import Grid
 from geoedge.report.page.told import Told
 from geoedge.texts import plain_text
-from geoedge.units import GIB, clock
+from geoedge.units import GB, clock
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,15 +23,9 @@ LISTED = 60
 """Moves listed."""
 
 
-def planned_moves(told: Told) -> pd.DataFrame:
-    """Return the moves that a controller planned."""
-    actions = told.results.actions
-    return actions[~actions["action"].isin(REPAIRS)] if len(actions) else actions
-
-
 def repairs_of(told: Told) -> int:
     """Return how many actions sites took by themselves."""
-    return len(told.results.actions) - len(planned_moves(told))
+    return len(told.results.actions) - len(planned(told.results.actions))
 
 
 def moved_words(told: Told) -> str:
@@ -41,14 +36,14 @@ def moved_words(told: Told) -> str:
     told
         A run.
     """
-    name, moves = str(told.meta.get("controller", "none")).replace("_", "-"), planned_moves(told)
+    name, moves = str(told.meta.get("controller", "none")).replace("_", "-"), planned(told.results.actions)
     if name == "none":
         return "No controller: caches stay where they are."
     if not len(moves):
         return f"The {name} controller moved nothing."
     earned = _earned(told)
     return (
-        f"The {name} controller made {len(moves)} moves of {moves['bytes_moved'].sum() / GIB:.1f} GiB in all in the run "
+        f"The {name} controller made {len(moves)} moves of {moves['bytes_moved'].sum() / GB:.1f} GB in all in the run "
         f"whose records are kept{earned}."
     )
 
@@ -71,25 +66,75 @@ def totals_grid(runs: Sequence[Told]) -> Grid:
     """
     columns = [_totals(each) for each in runs]
     rows = [[name, *(each[name] for each in columns)] for name in columns[0]]
-    return Grid("The controller's ledger", ["", *(each.name for each in runs)], rows)
+    unjudged = [(each, hindsight_words(each)) for each in runs]
+    notes = [f"{each.name}: {words}" if len(runs) > 1 else words for each, words in unjudged if words]
+    return Grid("The controller's ledger", ["", *(each.name for each in runs)], rows, " ".join(notes))
 
 
 def _totals(told: Told) -> dict[str, str]:
-    moves = planned_moves(told)
+    moves = planned(told.results.actions)
+    judged = moves[moves["realised_gain"].notna()]
     return {
         "controller": str(told.meta.get("controller", "none")).replace("_", "-"),
         "moves": f"{len(moves)}",
-        "moved [GiB]": f"{moves['bytes_moved'].sum() / GIB:.1f}" if len(moves) else "0",
-        "predicted gain, all moves": _gain(float(moves["predicted_gain"].sum()) if len(moves) else None),
-        "in hindsight, all moves": _gain(
-            float(moves["realised_gain"].sum(min_count=1)) if len(moves) else None
-        ),
+        "moved [GB]": f"{moves['bytes_moved'].sum() / GB:.1f}",
+        "predicted gain, all moves": _sum(moves["predicted_gain"]),
+        "judged in hindsight": f"{len(judged)} of {len(moves)}" if len(moves) else "–",
+        "predicted gain, moves that were judged": _sum(judged["predicted_gain"]),
+        "in hindsight, moves that were judged": _sum(judged["realised_gain"]),
         "change of coverage, paired runs": _gain(None if told.earned is None else told.earned[0]),
     }
 
 
+def _sum(gains: pd.Series) -> str:
+    return _gain(float(gains.sum()) if len(gains) else None)
+
+
 def _gain(value: float | None) -> str:
     return number(value) if value is None or math.isnan(value) else f"{value:+.4f}"
+
+
+def hindsight_words(told: Told) -> str:
+    """Return which moves nobody can judge in hindsight, and why; empty if all were judged.
+
+    Parameters
+    ----------
+    told
+        A run.
+    """
+    moves = planned(told.results.actions)
+    unjudged = moves[moves["realised_gain"].isna()]
+    if unjudged.empty:
+        return ""
+    if told.meta.get("advertise") != "equilibrium":
+        return "No move is judged in hindsight: the field says nothing of waits that sites report themselves."
+    lost = list(dict.fromkeys(pair for row in unjudged.to_dict("records") for pair in _lost(told, row)))
+    names = _site_names(told)
+    named = ", ".join(f"{names[site]} ({why})" for site, why in lost)
+    why = f" Not judged: moves at sites that lost meanwhile what they held: {named}." if lost else ""
+    return f"{len(moves) - len(unjudged)} of {len(moves)} judged in hindsight.{why}"
+
+
+def _lost(told: Told, move: Mapping[Hashable, Any]) -> Iterator[tuple[int, str]]:
+    """Yield which sites of a move lost their states before its epoch was over, and by what."""
+    results, mine = told.results, {int(move["site"]), int(move.get("partner_site", -1))}
+    ends = results.epochs.loc[results.epochs["epoch"] == move["epoch"], "end_s"]
+    end = float(ends.max()) if len(ends) else math.inf
+    failed, events = set[int](), results.tables.get("events")
+    if events is not None:
+        failures = events[(events["kind"] == "site_failure") & events["start_s"].between(move["time_s"], end)]
+        failed = {int(site) for sites in failures["sites"] for site in str(sites).split()}
+        yield from ((site, "failed") for site in sorted(mine & failed))
+    actions = results.actions
+    repairs = actions[actions["action"].isin(REPAIRS) & (actions["epoch"] == move["epoch"])]
+    for site in sorted(mine & set(repairs["site"].astype(int)) - failed):
+        kinds = set(repairs.loc[repairs["site"] == site, "action"])
+        yield site, "out of date" if "invalidate" in kinds else "restored"
+
+
+def _site_names(told: Told) -> dict[int, str]:
+    pairs = told.results.sites[["site", "name"]].itertuples(index=False)
+    return {int(site): plain_text(name) or f"site {site}" for site, name in pairs}
 
 
 def ledger_grid(told: Told) -> Grid | None:
@@ -100,35 +145,30 @@ def ledger_grid(told: Told) -> Grid | None:
     told
         A run.
     """
-    moves = planned_moves(told)
+    moves = planned(told.results.actions)
     if not len(moves):
         return None
-    sites = {
-        int(site): plain_text(name)
-        for site, name in told.results.sites[["site", "name"]].itertuples(index=False)
-    }
+    sites = _site_names(told)
     rows = [_move(told, row, sites) for row in moves.head(LISTED).to_dict("records")]
-    heads = ["time", "action", "site", "from → to", "moved [GiB]", "predicted gain", "in hindsight"]
+    heads = ["time", "action", "site", "from → to", "moved [GB]", "predicted gain", "in hindsight"]
     more = f"{len(moves) - LISTED} more in actions.parquet. " if len(moves) > LISTED else ""
     note = (
-        f"{more}Gains are shares of requests in time; in hindsight: the field's, under the demand that came, unknown where "
-        "sites report waits themselves."
+        f"{more}Gains are shares of requests in time; in hindsight: the field's, under the demand that came. "
+        f"{hindsight_words(told)}"
     )
-    return Grid("Move by move, first run", heads, rows, note, left=4)
+    return Grid("Move by move, first run", heads, rows, note.rstrip(), left=4)
 
 
 def _move(told: Told, row: Mapping[Hashable, Any], sites: dict[int, str]) -> list[str]:
     site, partner = int(row["site"]), int(row.get("partner_site", -1))
-    there = sites.get(site) or f"site {site}"
-    if partner >= 0:
-        there += f" ⇄ {sites.get(partner) or f'site {partner}'}"
+    there = sites[site] if partner < 0 else f"{sites[site]} ⇄ {sites[partner]}"
     names = told.profiles
     return [
         clock(row["time_s"]),
         str(row["action"]).replace("_", " "),
         there,
         f"{names[int(row['from_profile'])]} → {names[int(row['to_profile'])]}",
-        f"{row['bytes_moved'] / GIB:.2f}",
+        f"{row['bytes_moved'] / GB:.2f}",
         _gain(float(row["predicted_gain"])),
         _gain(float(row["realised_gain"])),
     ]
@@ -148,7 +188,7 @@ def epochs_grid(told: Told) -> Grid | None:
     heads = [
         "epoch from",
         "moves",
-        "moved [GiB]",
+        "moved [GB]",
         "still",
         "with controller",
         "predicted so far",
@@ -167,7 +207,7 @@ def _epochs(table: pd.DataFrame) -> Iterator[list[str]]:
         yield [
             clock(row["start_s"]),
             f"{row['moves']:.1f}",
-            f"{row['bytes_moved'] / GIB:.2f}",
+            f"{row['bytes_moved'] / GB:.2f}",
             number(row["still"]),
             number(row["still"] + row["change"]),
             f"{row['predicted_gain']:+.4f}",

@@ -153,13 +153,15 @@ def _line(told: Told, *, alone: bool) -> str:
 
 def _credits(runs: Sequence[Told]) -> list[tuple[str, str]]:
     """Return the credits of the runs' maps, each once."""
-    from geoedge.maps.page import ODBL_CREDIT
+    from geoedge.maps.credit import map_credit
 
-    given = dict.fromkeys(str(each.meta.get("attribution", "")) for each in runs)
+    given = dict.fromkeys(
+        tuple(str(each.meta.get(name, "")) for name in ("attribution", "extract_date")) for each in runs
+    )
     found: list[tuple[str, str]] = []
-    for words in given:
-        found += list(ODBL_CREDIT) if "OpenStreetMap" in words else [(plain_text(words, 300), "")]
-    return [pair for pair in found if pair[0]]
+    for words, date in (pair for pair in given if pair[0]):
+        found += [*([(" · ", "")] if found else []), *map_credit(words, date)]
+    return found
 
 
 def _frames(blocks: Sequence[Any]) -> Iterator[Frame]:

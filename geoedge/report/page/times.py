@@ -43,13 +43,19 @@ def waits_grid(runs: Sequence[Told]) -> Grid:
         The runs.
     """
     waits = [_taken(each, "wait_s") for each in runs]
-    rows = [["requests that wait at all", *(f"{np.mean(each > 0):.1%}" for each in waits)]]
-    rows.append(["mean wait [s]", *(number(float(each.mean())) for each in waits)])
+    rows = [
+        ["requests that wait at all", *(f"{np.mean(each > 0):.1%}" if len(each) else "–" for each in waits)]
+    ]
+    rows.append(["mean wait [s]", *(number(float(each.mean()) if len(each) else None) for each in waits)])
     rows += [
-        [f"{level:.0%} wait at most [s]", *(number(float(np.quantile(each, level))) for each in waits)]
+        [f"{level:.0%} wait at most [s]", *(_quantile(each, level) for each in waits)]
         for level in (0.5, 0.9, 0.95, 0.99)
     ]
     return Grid("Wait for a free place at the site", ["", *_names(runs)], rows)
+
+
+def _quantile(values: np.ndarray[tuple[int], np.dtype[np.float64]], level: float) -> str:
+    return number(float(np.quantile(values, level)) if len(values) else None)
 
 
 def types_grid(runs: Sequence[Told]) -> Grid | None:

@@ -63,25 +63,36 @@ class Told:
     @property
     def window(self) -> str:
         """The counted part of the day."""
-        start = self.meta["start_s"] + self.meta["warm_up_s"]
-        return f"{clock(start)}–{clock(self.meta['horizon_s'])}"
+        return f"{clock(self.results.measured_from_s)}–{clock(self.meta['horizon_s'])}"
 
     @property
     def profiles(self) -> list[str]:
         """Names of the profiles."""
         return [plain_text(name) for name in self.meta["profile_names"]]
 
-    @cached_property
+    @property
     def scenario(self) -> Scenario | None:
         """The run's scenario; None where the run has none that can be read."""
+        return self._read_scenario[0]
+
+    @property
+    def scenario_trouble(self) -> str:
+        """Why the run's scenario cannot be read; empty if it can."""
+        return self._read_scenario[1]
+
+    @cached_property
+    def _read_scenario(self) -> tuple[Scenario | None, str]:
         import tomllib
 
         from geoedge.scenario import Scenario
 
+        if not self.results.scenario_toml:
+            return None, "the run kept none"
         try:
-            return Scenario.from_dict(tomllib.loads(self.results.scenario_toml), source="scenario of the run")
-        except (tomllib.TOMLDecodeError, GeoEdgeError):
-            return None
+            found = tomllib.loads(self.results.scenario_toml)
+            return Scenario.from_dict(found, source="scenario of the run"), ""
+        except (tomllib.TOMLDecodeError, GeoEdgeError) as error:
+            return None, str(error)
 
     @property
     def reliability(self) -> float | None:
@@ -161,11 +172,7 @@ class Told:
     @cached_property
     def measured(self) -> pd.DataFrame:
         """Epochs and sites after the warm-up."""
-        import pandas as pd
-
-        epochs = self.results.epochs
-        counted = epochs["start_s"] >= self.meta["start_s"] + self.meta["warm_up_s"]
-        return pd.DataFrame(epochs[counted])
+        return self.results.measured_epochs
 
     @cached_property
     def earned(self) -> tuple[float, float] | None:

@@ -1,0 +1,91 @@
+"""The ledger: promise and hindsight are summed over the same moves, and what nobody can judge is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from geoedge.report.page.moved import hindsight_words, ledger_grid, moved_words, repairs_of, totals_grid
+from geoedge.report.page.told import Told
+from geoedge.results import Results
+from geoedge.texts import plain_text
+from tests.report.conftest import HOSTILE
+
+
+@pytest.fixture
+def told(one: Results) -> Told:
+    """A run with two moves in its second epoch; of the one that is not judged, site 3 failed in that epoch."""
+    return Told("one", one)
+
+
+def with_actions(told: Told, actions: pd.DataFrame, **tables: pd.DataFrame) -> Told:
+    return Told(told.name, replace(told.results, actions=actions, tables=told.results.tables | tables))
+
+
+def totals(told: Told) -> dict[str, str]:
+    return {row[0]: row[1] for row in totals_grid([told]).rows}
+
+
+def test_promise_and_hindsight_are_summed_over_the_moves_that_were_judged(told: Told) -> None:
+    found = totals(told)
+    assert found["judged in hindsight"] == "1 of 2"
+    assert found["predicted gain, all moves"] == "+0.0130"
+    assert found["predicted gain, moves that were judged"] == "+0.0120"
+    assert found["in hindsight, moves that were judged"] == "+0.0090"
+
+
+def test_sites_that_lost_what_moves_had_brought_are_named(told: Told) -> None:
+    words = f"1 of 2 judged in hindsight. Not judged: moves at sites that lost meanwhile what they held: {plain_text(HOSTILE[3])} (failed)."
+    assert hindsight_words(told) == words
+    assert totals_grid([told]).note == words
+    ledger = ledger_grid(told)
+    assert ledger is not None
+    assert words in ledger.note
+    assert totals_grid([told, told]).note == f"one: {words} one: {words}"
+
+
+def test_a_failure_in_another_epoch_took_nothing(told: Told) -> None:
+    events = told.results.tables["events"].assign(start_s=[29_000.0, 26_000.0])
+    before = with_actions(told, told.results.actions, events=events)
+    assert hindsight_words(before) == "1 of 2 judged in hindsight."
+
+
+def test_sites_that_repaired_themselves_are_named_and_their_repairs_are_no_moves(told: Told) -> None:
+    repair = told.results.actions.tail(1).assign(
+        action="invalidate", site=2, partner_site=-1, bytes_moved=5e9, predicted_gain=float("nan")
+    )
+    actions = pd.concat([told.results.actions, repair, repair.assign(action="restore")], ignore_index=True)
+    repaired = with_actions(told, actions)
+    assert repairs_of(repaired) == 2
+    assert f"{plain_text(HOSTILE[2])} (out of date)" in hindsight_words(repaired)
+    assert totals(repaired) == totals(told)
+
+
+def test_waits_that_sites_report_are_judged_by_nobody(told: Told) -> None:
+    actions = told.results.actions.assign(realised_gain=float("nan"))
+    reported = Told("one", with_actions(told, actions).results.with_meta(advertise="state"))
+    found = totals(reported)
+    assert found["judged in hindsight"] == "0 of 2"
+    assert found["predicted gain, all moves"] == "+0.0130"
+    assert (
+        found["in hindsight, moves that were judged"]
+        == found["predicted gain, moves that were judged"]
+        == "–"
+    )
+    assert "waits that sites report themselves" in hindsight_words(reported)
+
+
+def test_without_moves_nothing_is_to_be_judged(told: Told) -> None:
+    still = with_actions(told, told.results.actions.head(0))
+    assert totals(still)["judged in hindsight"] == "–"
+    assert hindsight_words(still) == totals_grid([still]).note == ""
+
+
+def test_bytes_are_counted_in_gigabytes(told: Told) -> None:
+    assert totals(told)["moved [GB]"] == "2.1"
+    assert "made 2 moves of 2.1 GB in all" in moved_words(told)
+    ledger = ledger_grid(told)
+    assert ledger is not None
+    assert [row[4] for row in ledger.rows] == ["2.10", "0.00"]

@@ -26,6 +26,7 @@ __all__ = [
     "interval",
     "intervals",
     "long_table",
+    "median_range",
 ]
 
 THEORY, ENSEMBLE, TWINS, FIELD = "theory (PPP)", "PPP ensemble", "same count", "field (map)"
@@ -62,6 +63,22 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return str(self._labelled().to_html())
+
+
+def median_range(values: Sequence[float] | np.ndarray[Any, Any]) -> tuple[float, float, float]:
+    """Return the median and the 95 % range of what several layouts gave, of which some may be infinite.
+
+    The ends are values of single layouts, as between a finite and an infinite wait nothing is to be interpolated.
+
+    Parameters
+    ----------
+    values
+        One number a layout, at least one.
+    """
+    given = np.asarray(values, dtype=np.float64)
+    low, high = np.quantile(given, (0.025, 0.975), method="nearest")
+    lower, higher = (np.quantile(given, 0.5, method=method) for method in ("lower", "higher"))
+    return float((lower + higher) / 2.0), float(low), float(high)
 
 
 def interval(values: Sequence[float] | np.ndarray[Any, Any]) -> tuple[float, float, float]:

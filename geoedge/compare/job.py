@@ -7,7 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from geoedge.answers import Answer, answer_metrics
-from geoedge.compare.columns import ENSEMBLE, FIELD, STEERED, THEORY, TWINS, intervals, long_table
+from geoedge.compare.columns import (
+    ENSEMBLE,
+    FIELD,
+    STEERED,
+    THEORY,
+    TWINS,
+    intervals,
+    long_table,
+    median_range,
+)
 from geoedge.compare.findings import Asked, findings
 from geoedge.compare.layouts import layout_table
 from geoedge.compare.tables import (
@@ -166,12 +175,7 @@ def _columns(
     for column, count in ((ENSEMBLE, "Poisson"), (TWINS, "fixed")):
         if len(ensemble):
             rows = ensemble.loc[ensemble["count"] == count, list(columns[THEORY])]
-            # medians: a layout without a stable equilibrium has infinite waits, between which nothing is interpolated
-            low, high = (rows.quantile(level, interpolation="nearest") for level in (0.025, 0.975))
-            middle = (rows.quantile(interpolation="lower") + rows.quantile(interpolation="higher")) / 2
-            columns[column] = {
-                name: (float(middle[name]), float(low[name]), float(high[name])) for name in columns[THEORY]
-            }
+            columns[column] = {name: median_range(rows[name].to_numpy()) for name in columns[THEORY]}
     columns[FIELD] = intervals([answer_metrics(field, target, names)])
     routing = study.scenario.routing
     if routing.solved_as != routing.policy:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from geoedge.compare import compare, control_epochs, control_table, interval, variants
+from geoedge.compare.columns import median_range
 from geoedge.errors import GeoEdgeError
 from geoedge.scenario import load_scenario
 from geoedge.study import field_answers, theory_answers
@@ -22,6 +23,16 @@ def test_the_interval_of_three_numbers_is_students() -> None:
         pytest.approx(4.302652729911275 / np.sqrt(3.0)),
     )  # t of 2 degrees, 97.5 %
     assert mean - low == pytest.approx(high - mean)
+
+
+@pytest.mark.parametrize(
+    ("values", "middle"),
+    [([0.4, 0.8], 0.6), ([3.0, 1.0, 2.0], 2.0), ([1.0, 2.0, 4.0, np.inf], 3.0), ([1.0, np.inf], np.inf)],
+)
+def test_the_median_of_layouts_is_a_median_even_if_some_are_infinite(values, middle) -> None:
+    found, low, high = median_range(values)
+    assert found == pytest.approx(middle)
+    assert (low, high) == (min(values), max(values))
 
 
 def test_what_is_beyond_all_bounds_has_no_interval() -> None:

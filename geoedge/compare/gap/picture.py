@@ -8,6 +8,7 @@ import numpy as np
 
 from geoedge.compare.gap.readings import Interval
 from geoedge.compare.gap.words import level, span
+from geoedge.errors import GeoEdgeError
 from geoedge.style import GAIN, INK, LEVEL, LOSS, QUIET
 from geoedge.style.paper import sheet, shown, wrapped
 
@@ -42,7 +43,13 @@ def waterfall(gap: Gap, *, columns: int = 2) -> PaperFigure:
         The gap.
     columns
         Columns of a paper, 1 or 2; the means over orders stand beside the chain, or below it in one column.
+
+    Raises
+    ------
+    GeoEdgeError
+        If it is no gap.
     """
+    _checked(gap)
     rows, panels = len(gap.steps) + 2, 1 if gap.spreads is None else 2
     below = panels == 2 and columns == 1
     with sheet(columns, ROW_IN * rows * (1.8 if below else 1.0) + (1.35 if below else 1.0)) as figure:
@@ -59,6 +66,21 @@ def waterfall(gap: Gap, *, columns: int = 2) -> PaperFigure:
         figure.suptitle(wrapped(_title(gap), 52 * columns), x=0.012, ha="left")
         figure.legend(handles=_legend(gap), loc="outside lower center", ncols=2 if columns == 1 else 5)
     return figure
+
+
+def _checked(gap: object) -> None:
+    """Refuse what is no gap.
+
+    Raises
+    ------
+    GeoEdgeError
+        If something else was given.
+    """
+    from geoedge.compare.gap.result import Gap
+
+    if not isinstance(gap, Gap):
+        msg = f"gap_waterfall: takes a Gap, not {type(gap).__name__}; make it with `geoedge.explain_gap(scenario)`"
+        raise GeoEdgeError(msg)
 
 
 def _title(gap: Gap) -> str:

@@ -216,12 +216,14 @@ def _ledger(axes: Axes, actions: pd.DataFrame, hours: Floats) -> None:
     promised, hindsight = (
         100.0 * _by_epoch(moves[known], name, len(width)) for name in ("predicted_gain", "realised_gain")
     )
-    axes.bar(hours[:-1], promised, width, align="edge", color=LEVEL, label="promised")
-    axes.bar(hours[:-1] + width, hindsight, width, align="edge", color=GAIN, label="in hindsight")
+    if known.any() or not len(moves):
+        axes.bar(hours[:-1], promised, width, align="edge", color=LEVEL, label="promised")
+        axes.bar(hours[:-1] + width, hindsight, width, align="edge", color=GAIN, label="in hindsight")
     if not known.all():
+        label = "not judged" if known.any() else "promised, not judged in hindsight"
         others = 100.0 * _by_epoch(moves[~known], "predicted_gain", len(width))
         look: dict[str, Any] = {"facecolor": "none", "edgecolor": LEVEL, "linewidth": 0.6}
-        axes.bar(hours[:-1], others, width, promised, align="edge", label="not judged", **look)
+        axes.bar(hours[:-1], others, width, promised, align="edge", label=label, **look)
     axes.axhline(0.0, color=INK, linewidth=0.6)
     axes.set_ylabel("gain [points]")
     if len(moves):

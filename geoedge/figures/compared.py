@@ -8,7 +8,7 @@ import numpy as np
 
 from geoedge.compare import Comparison
 from geoedge.errors import GeoEdgeError
-from geoedge.figures.given import asked
+from geoedge.figures.given import asked, legend_across
 from geoedge.maps.scales import profile_scale
 from geoedge.results import Results
 from geoedge.style import INK, LEVEL, PALETTE, QUIET, colour_of, sheet, shown
@@ -181,9 +181,8 @@ def profile_shares(answers: Results | Comparison, *, columns: int = 1) -> PaperF
     """
     names, rows, shares = _shares(answers)
     scale = profile_scale(names)
-    with sheet(
-        columns, ROW_IN * len(rows) + 0.75 + 0.14 * ((len(names) + 2 * columns - 1) // (2 * columns))
-    ) as figure:
+    across = legend_across([shown(name, 24) for name in names], columns)
+    with sheet(columns, ROW_IN * len(rows) + 0.75 + 0.14 * -(-len(names) // across)) as figure:
         axes, base = figure.subplots(), np.zeros(len(rows))
         for name, colour, part in zip(scale.names, scale.colours, shares, strict=True):
             length = 100.0 * np.nan_to_num(part)
@@ -215,7 +214,7 @@ def profile_shares(answers: Results | Comparison, *, columns: int = 1) -> PaperF
         axes.set_xlabel("served by each profile [% of requests]")
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
-        figure.legend(loc="outside lower center", ncols=min(len(names), 4 * columns), columnspacing=1.0)
+        figure.legend(loc="outside lower center", ncols=across, columnspacing=1.0)
     return figure
 
 

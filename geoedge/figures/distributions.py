@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoedge.errors import GeoEdgeError
-from geoedge.figures.given import asked, named, ttft_of
+from geoedge.figures.given import asked, legend_across, named, ttft_of
 from geoedge.maps.samples import NO_WAIT_S, Served
 from geoedge.maps.scales import profile_scale
 from geoedge.style import INK, MARKERS, QUIET, colour_of, sheet, shown
@@ -216,7 +216,11 @@ def load_distribution(*runs: Results, names: Sequence[str] | None = None, column
     """
     asked("load_distribution", runs)
     called = named("load_distribution", runs, names)
-    with sheet(columns, 2.4 + legend_room(len(runs))) as figure:
+    marked = [] if len(runs) > 1 else _held_names(runs[0])
+    across = (
+        1 if len(runs) > 1 else legend_across([f"{called[0]}, {len(runs[0].sites)} sites", *marked], columns)
+    )
+    with sheet(columns, 2.45 + 0.14 * -(-(len(runs) + len(marked)) // across)) as figure:
         axes = figure.subplots()
         axes.axhline(100.0, color=QUIET, linewidth=0.7, zorder=1)
         for run, name, style in zip(runs, called, line_styles(len(runs)), strict=True):
@@ -231,10 +235,7 @@ def load_distribution(*runs: Results, names: Sequence[str] | None = None, column
         percents(axes, "busy servers [%]")
         axes.set_xlim(0.0, 100.0)
         axes.grid()
-        if len(runs) == 1:
-            axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.96))
-        else:
-            figure.legend(loc="outside lower center")
+        figure.legend(loc="outside lower center", ncols=across, columnspacing=1.0)
     return figure
 
 
@@ -244,6 +245,12 @@ def _site_loads(run: Results) -> tuple[Floats, NDArray[np.int64]]:
     longest = held.sort_values(["site", "server_s"], kind="stable").groupby("site")["profile"].last()
     load = run.site_table().sort_values("site")["utilization"]
     return load.to_numpy(dtype=np.float64), longest.to_numpy(dtype=np.int64)
+
+
+def _held_names(run: Results) -> list[str]:
+    """Return the profiles that sites hold, as they are called in the legend."""
+    held = set(_site_loads(run)[1].tolist())
+    return [shown(str(name), 24) for place, name in enumerate(run.meta["profile_names"]) if place in held]
 
 
 def _held(axes: Axes, x: Floats, y: Floats, profile: NDArray[np.int64], run: Results) -> None:

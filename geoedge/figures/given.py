@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["asked", "epoch_spans", "in_time", "named", "ttft_of"]
+__all__ = ["asked", "epoch_spans", "in_time", "legend_across", "listed", "named", "ttft_of"]
 
 LONGEST_NAME = 34
 """Characters of a run's name beside its line."""
+WIDE = "mw@%&<>=+_…"
+"""Letters that are as wide as capitals."""
 
 
 def asked(figure: str, runs: Sequence[object]) -> None:
@@ -71,19 +73,54 @@ def named(figure: str, runs: Sequence[Results], names: Sequence[str] | None) -> 
     Raises
     ------
     GeoEdgeError
-        If there are not as many names as runs.
+        If there are not as many names as runs, or two are the same.
     """
     if names is not None:
-        if len(names) != len(runs):
-            msg = f"{figure}: {len(names)} `names` for {len(runs)} runs; give one each"
+        found = [shown(name, LONGEST_NAME) for name in listed(figure, names, len(runs), "runs")]
+        twice = next((name for name in found if found.count(name) > 1), None)
+        if twice is not None:
+            msg = (
+                f"{figure}: two of the `names` are {twice!r}; give each run one of its own, different within "
+                f"{LONGEST_NAME} characters"
+            )
             raise GeoEdgeError(msg)
-        return [shown(name, LONGEST_NAME) for name in names]
+        return found
     labels, titles = [run.label for run in runs], [run.meta.get("title") for run in runs]
     for way in (labels, titles, _rules(runs)):
         found = [shown(words, LONGEST_NAME) for words in way]
         if len(set(found)) == len(found) and all(found):
             return found
     return [f"run {number}" for number in range(1, len(runs) + 1)]
+
+
+def listed(figure: str, names: object, count: int, what: str) -> list[str]:
+    """Return names that were given, one each.
+
+    Parameters
+    ----------
+    figure
+        Name of the figure, for the message.
+    names
+        What was given.
+    count, what
+        Of what there are how many.
+
+    Raises
+    ------
+    GeoEdgeError
+        If they are no list of words, or not as many.
+    """
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        msg = f"{figure}: `names` must be a list of names, not {plain_text(repr(names), 60)}; write {{!r}}"
+        raise GeoEdgeError(msg.format([names] if isinstance(names, str) else ["first", "second"]))
+    found = list(names)
+    if not all(isinstance(name, str) for name in found):
+        msg = f"{figure}: `names` must be words, not {plain_text(repr(found), 60)}; write each in quotes"
+        raise GeoEdgeError(msg)
+    if len(found) != count:
+        msg = f"{figure}: {len(found)} `names` for {count} {what}; give one each"
+        raise GeoEdgeError(msg)
+    return found
 
 
 def _rules(runs: Sequence[Results]) -> list[str]:
@@ -101,6 +138,22 @@ def _rules(runs: Sequence[Results]) -> list[str]:
     ]
     differing = [place for place in range(len(rules[0])) if len({rule[place] for rule in rules}) > 1]
     return [", ".join(rule[place] for place in differing) for rule in rules]
+
+
+def legend_across(names: Sequence[str], columns: int) -> int:
+    """Return how many names of a legend have room side by side.
+
+    Parameters
+    ----------
+    names
+        The names, as they are shown.
+    columns
+        Columns of a paper that the figure takes.
+    """
+    longest = max(
+        len(name) + 0.8 * sum(letter in WIDE or letter.isupper() for letter in name) for name in names
+    )
+    return min(len(names), columns * (4 if longest <= 10 else 2 if longest <= 22 else 1))
 
 
 def ttft_of(figure: str, run: Results) -> Floats:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geoedge.errors import GeoEdgeError
 from geoedge.figures.given import asked
 from geoedge.maps.scales import CategoryScale, utilisation_scale
 from geoedge.maps.snapshot import HOT, SEA, draw_land, draw_scale_bar, draw_sites, draw_streets
@@ -54,6 +55,7 @@ def site_map(run: Results, city: City | None = None, *, columns: int = 1) -> Pap
         If the run has no city or request, or was made on another city.
     """
     asked("site_map", (run,))
+    _checked(city)
     view = RunView.of(run, city)
     state = _state(run)
     land = view.land(5.0)
@@ -85,6 +87,24 @@ def site_map(run: Results, city: City | None = None, *, columns: int = 1) -> Pap
         _worst(below, worst, max(float(state["missed"].sum()), 1.0))
         below.text(0.05, 0.04 - key, _credit(view, columns), va="bottom", fontsize=5.0, color=QUIET)
     return figure
+
+
+def _checked(city: object) -> None:
+    """Refuse what is no city.
+
+    Raises
+    ------
+    GeoEdgeError
+        If something else was given.
+    """
+    from geoedge.city import City
+
+    if city is not None and not isinstance(city, City):
+        msg = (
+            f"site_map: `city` must be a City, not {type(city).__name__}; a map shows one run, and by default the city "
+            "that its scenario names"
+        )
+        raise GeoEdgeError(msg)
 
 
 def _state(run: Results) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geoedge.errors import GeoEdgeError
+from geoedge.figures.given import listed
 from geoedge.sites import Envelope, LayoutStatistics
 from geoedge.style import GAIN, INK, LEVEL, WIDTH_IN, sheet, shown, wrapped
 from geoedge.units import KM
@@ -56,10 +57,11 @@ def layout_functions(
             "layout_functions: no layout was given; give at least one `envelope_test` or `layout_statistics`"
         )
         raise GeoEdgeError(msg)
-    titles = [_title(each) for each in layouts] if names is None else [shown(name, 40) for name in names]
-    if len(titles) != len(envelopes):
-        msg = f"layout_functions: {len(titles)} `names` for {len(envelopes)} layouts; give one each"
-        raise GeoEdgeError(msg)
+    titles = (
+        [_title(each) for each in layouts]
+        if names is None
+        else [shown(name, 40) for name in listed("layout_functions", names, len(layouts), "layouts")]
+    )
     across = min(len(envelopes), 2 * columns if len(envelopes) > 1 else 1)
     down = -(-len(envelopes) // across)
     with sheet(columns, HEIGHT_IN * down + 0.3) as figure:

@@ -163,3 +163,58 @@ def test_what_is_no_run_or_no_width_is_refused(run) -> None:
         figures.layout_functions()
     with pytest.raises(GeoEdgeError, match="takes an Envelope"):
         figures.layout_functions("L")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["shares", "load"])
+@pytest.mark.parametrize("words", [" very long name of a profile", "W" * 30, "short", ""])
+def test_names_of_profiles_leave_room_for_the_axes(name, words, columns, run, other, town) -> None:
+    names = [f"{letter}{words}" for letter in "ABCD"]
+    table, own = run.tables["answers"], run.meta["profile_names"]
+    renamed = {f"share:{old}": f"share:{new}" for old, new in zip(own, names, strict=True)}
+    long = run.with_tables(answers=table.assign(metric=table["metric"].replace(renamed)))
+    figure = DRAWN[name](long.with_meta(profile_names=names), other, town, columns=columns)
+    FigureCanvasAgg(figure).draw()  # warns, which is an error here, where the legend leaves no room
+    assert figure.axes[0].get_position().height > 0.3
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert -0.5 <= box.x0 < box.x1 <= figure.bbox.x1 + 0.5
+
+
+@pytest.mark.parametrize("given", [3, [], None], ids=repr)
+def test_what_is_no_gap_has_no_waterfall(given) -> None:
+    with pytest.raises(GeoEdgeError, match=r"^gap_waterfall: takes a Gap, not \w+; .*explain_gap") as told:
+        figures.gap_waterfall(given)
+    assert "\n" not in str(told.value)
+
+
+def test_a_run_has_no_waterfall_and_is_no_city(run, other) -> None:
+    with pytest.raises(GeoEdgeError, match=r"^gap_waterfall: takes a Gap, not Results"):
+        figures.gap_waterfall(run)
+    with pytest.raises(GeoEdgeError, match=r"^site_map: `city` must be a City, not Results"):
+        figures.site_map(run, other)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("ab", r"must be a list of names, not 'ab'; write \['ab'\]"),
+        (3, "must be a list of names, not 3"),
+        ([1, 2], r"must be words, not \[1, 2\]"),
+        (["same", "same"], "two of the `names` are 'same'"),
+        (["x" * 40 + "a", "x" * 40 + "b"], "different within 34 characters"),
+        (["a", "b", "c"], "3 `names` for 2 runs"),
+    ],
+)
+def test_names_that_tell_no_runs_apart_are_refused(run, other, names, words) -> None:
+    for draw in (figures.ttft_distribution, figures.load_distribution, figures.coverage_over_time):
+        with pytest.raises(GeoEdgeError, match=words) as told:
+            draw(run, other, names=names)
+        assert str(told.value).startswith(f"{draw.__name__}: ")
+        assert "\n" not in str(told.value)
+
+
+def test_panels_of_layouts_may_share_a_title_but_not_be_letters_of_a_word() -> None:
+    pair = ENVELOPES[1:]
+    assert len(figures.layout_functions(*pair, names=["city", "city"]).axes) == 2
+    with pytest.raises(GeoEdgeError, match="layout_functions: `names` must be a list of names, not 'ab'"):
+        figures.layout_functions(*pair, names="ab")

@@ -101,3 +101,12 @@ def test_a_run_without_moves_says_so(run) -> None:
     records = run.records.to_pandas()
     share = (records["ttft_s"] <= 0.8).groupby(records["epoch"]).mean()
     assert np.allclose(stairs(top).values, 100 * share)
+
+
+def test_where_nothing_is_judged_no_legend_says_hindsight_has_bars(run) -> None:
+    unjudged = replace(run, actions=run.actions.assign(realised_gain=np.nan))
+    gain = figures.moves_over_time(unjudged).axes[2]
+    (promised,) = gain.containers
+    assert promised.get_label() == "promised, not judged in hindsight"
+    assert [bar.get_height() for bar in promised] == pytest.approx([0.0, 1.2, 0.0, 0.4])
+    assert [text.get_text() for text in gain.get_legend().get_texts()] == [promised.get_label()]

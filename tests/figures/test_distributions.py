@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from geoedge import figures
 from geoedge.errors import GeoEdgeError
@@ -117,3 +118,19 @@ def test_a_site_keeps_the_mark_of_the_profile_it_held_longest(run) -> None:
     }
     names = run.meta["profile_names"]
     assert held == {names[0]: 2, names[1]: 2, names[2]: 1, names[3]: 1}
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_long_names_of_profiles_lie_under_the_loads(run, columns) -> None:
+    names = [f"{letter} very long name of a profile" for letter in "ABCD"]
+    figure = figures.load_distribution(run.with_meta(profile_names=names), columns=columns)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    (legend,) = figure.legends
+    axes = figure.axes[0]
+    assert axes.get_legend() is None
+    assert len(legend.get_texts()) == 5
+    box, drawn = (each.get_window_extent(canvas.get_renderer()) for each in (legend, axes))
+    assert not box.overlaps(drawn)
+    assert box.x0 >= -0.5
+    assert box.x1 <= figure.bbox.x1 + 0.5

@@ -154,7 +154,7 @@ def _replications(gain: float) -> pd.DataFrame:
 
 
 def _answers(names: list[str], replications: pd.DataFrame) -> pd.DataFrame:
-    metrics = [*METRICS, *(f"share:{name}" for name in names)]
+    shares = {f"share:{name}": (1 / len(names), np.nan, np.nan) for name in names}
     found = {}
     for column, level in LEVELS.items():
         known = replications[replications["column"] == column]
@@ -162,7 +162,7 @@ def _answers(names: list[str], replications: pd.DataFrame) -> pd.DataFrame:
         spread = interval(sample) if len(sample) else (level, np.nan, np.nan)
         if column in (ENSEMBLE, TWINS):
             spread = (level, level - 0.2, level + 0.25)
-        found[column] = dict.fromkeys(metrics, spread)
+        found[column] = dict.fromkeys(METRICS, spread) | shares
     return long_table(found)
 
 

@@ -6,10 +6,18 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from geoedge.compare.columns import ENSEMBLE, FIELD, STEERED, THEORY, TWINS, interval
-from geoedge.report.page.answers import answers_grid, change_words, steps_of, steps_table, verdict
+from geoedge.report.page.answers import (
+    answers_grid,
+    change_words,
+    steps_beside,
+    steps_of,
+    steps_table,
+    verdict,
+)
 from geoedge.report.page.told import Told
 from geoedge.results import Results
 from tests.report.conftest import LEVELS, OWN
@@ -142,3 +150,48 @@ def test_the_note_says_how_often_it_was_run(told: Told) -> None:
     single = answers_grid(Told("one", told.results.with_meta(replications=1)))
     assert single is not None
     assert "one run, no interval" in single.note
+
+
+def with_layouts(told: Told, poisson: list[float], fixed: list[float]) -> Told:
+    rows = [("Poisson", value) for value in poisson] + [("fixed", value) for value in fixed]
+    ensemble = pd.DataFrame(rows, columns=["count", "coverage"])
+    return Told("one", told.results.with_tables(ensemble=ensemble))
+
+
+@pytest.mark.parametrize("draws", [[0.38, 0.70], [0.54]], ids=["two far apart", "one"])
+def test_few_layouts_give_no_interval_and_no_whisker(told: Told, draws: list[float]) -> None:
+    steps = steps_of(with_layouts(told, draws, draws))
+    found = {step.name: step for step in steps}
+    for name in (ENSEMBLE, TWINS, FIELD):
+        assert found[name].lacking == "layouts"
+        assert math.isnan(found[name].low)
+        assert "±" not in change_words(found[name])
+    assert found[OWN].lacking == found[STEERED].lacking == ""
+    rows = {row[0]: row for row in steps_table(steps).rows}
+    assert rows[ENSEMBLE][1] == "−29.0"
+    assert rows[ENSEMBLE][3].endswith("Interval: too few layouts to tell.")
+    assert rows[ENSEMBLE][4].low is None
+    assert rows[STEERED][4].low is not None
+    beside = steps_beside([told, with_layouts(told, draws, draws)])
+    assert beside is not None
+    assert beside.rows[1][2] == "54.0 % (−29.0, too few layouts to tell)"
+    assert "too few" not in beside.rows[1][1]
+
+
+def test_an_interval_that_leaves_something_out_is_kept_however_wide(told: Told) -> None:
+    draws = [0.50, 0.58]
+    _, low, high = interval(draws)
+    assert low > 0.0
+    assert high > 1.0  # beyond what is possible at one end alone
+    steps = {step.name: step for step in steps_of(with_layouts(told, draws, list(np.linspace(0.5, 0.6, 10))))}
+    assert steps[ENSEMBLE].lacking == ""
+    assert steps[ENSEMBLE].high - steps[ENSEMBLE].low == pytest.approx(high - low)
+
+
+def test_few_runs_are_called_runs(told: Told) -> None:
+    answers = told.results.tables["answers"].copy()
+    rows = (answers["column"] == OWN) & (answers["metric"] == "coverage")
+    answers.loc[rows, ["low", "high"]] = (-0.8, 2.3)
+    steps = {step.name: step for step in steps_of(Told("one", told.results.with_tables(answers=answers)))}
+    assert steps[OWN].lacking == "runs"
+    assert math.isnan(steps[OWN].high)

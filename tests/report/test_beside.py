@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from geoedge.city import City
-from geoedge.compare.columns import STEERED, interval
+from geoedge.compare.columns import ENSEMBLE, FIELD, STEERED, THEORY, TWINS, interval
 from geoedge.errors import GeoEdgeError
-from geoedge.report.page.beside import difference, differences_grid, pairing_words
+from geoedge.report.page.beside import answers_beside, difference, differences_grid, pairing_words
 from geoedge.report.page.compose import Asked, _changes
 from geoedge.report.page.given import _shown, difference_grid
 from geoedge.report.page.told import Told, share_people, told_runs
 from geoedge.results import Results
 from geoedge.scenario import load_scenario
-from tests.report.conftest import told_run
+from tests.report.conftest import OWN, told_run
 
 
 @pytest.fixture
@@ -177,3 +178,52 @@ def test_runs_have_names_of_their_own(one: Results) -> None:
 def test_none_and_too_many_are_refused(one: Results, count: int) -> None:
     with pytest.raises(GeoEdgeError, match=f"{count} runs; a page takes 1 to 8"):
         told_runs([one] * count, None)
+
+
+def renamed(told: Told, name: str, **columns: str) -> Told:
+    """Return a run whose columns bear other names, as another policy and other waits give them."""
+    answers = told.results.tables["answers"]
+    answers = answers.assign(column=answers["column"].replace(columns))
+    advertise = columns.get(OWN, OWN).partition(": ")[2] or "equilibrium"
+    return Told(name, told.results.with_tables(answers=answers).with_meta(advertise=advertise))
+
+
+def test_an_answer_is_one_row_whatever_its_column_is_called(pair: tuple[Told, Told]) -> None:
+    first, second = pair
+    still = {name: f"{name}: load_aware" for name in (THEORY, ENSEMBLE, TWINS, FIELD)}
+    named = renamed(second, "named", **still, **{OWN: "simulation"})
+    grid = answers_beside([first, second, named])
+    assert grid is not None
+    assert [row[0] for row in grid.rows] == [THEORY, ENSEMBLE, TWINS, FIELD, "simulation", STEERED]
+    assert not any("–" in cell for row in grid.rows for cell in row)
+    assert all(row[2] == row[3] for row in grid.rows)  # the same numbers under other names
+    assert grid.rows[0][1].startswith("0.830")
+    assert (
+        "named: theory, layouts and field are those of load-aware routing, its simulation routes by nearest."
+        in (grid.note)
+    )
+    assert "one: theory" not in grid.note
+    assert "one, equilibrium waits; other, equilibrium waits; named, none." in grid.note
+
+
+def test_the_kept_simulation_stands_in_the_row_and_the_others_are_pointed_to(pair: tuple[Told, Told]) -> None:
+    first = pair[0]
+    answers = first.results.tables["answers"]
+    stale = answers[answers["column"] == OWN].assign(
+        column="simulation: state", value=0.25, low=0.2, high=0.3
+    )
+    both = Told("both", first.results.with_tables(answers=pd.concat([stale, answers], ignore_index=True)))
+    grid = answers_beside([first, both])
+    assert grid is not None
+    cells = {row[0]: row[1:] for row in grid.rows}
+    assert cells["simulation"][0] == cells["simulation"][1]
+    assert grid.note == "Simulations with other waits stand in the tables of their runs below."
+
+
+def test_an_answer_that_only_one_run_has_keeps_its_row(pair: tuple[Told, Told]) -> None:
+    answers = pair[1].results.tables["answers"]
+    still = Told("still", pair[1].results.with_tables(answers=answers[answers["column"] != STEERED]))
+    grid = answers_beside([pair[0], still])
+    assert grid is not None
+    assert [grid.rows[-1][0], grid.rows[-1][2]] == [STEERED, "–"]
+    assert answers_beside([Told("bare", replace(pair[0].results, tables={}))]) is None

@@ -31,6 +31,16 @@ return [...document.querySelectorAll("body *")].filter((e) => {
   return box.width > 0 && (box.right > edge || box.left < -0.5) && !e.closest(".skip, thead, svg");
 }).map((e) => `${e.tagName} ${e.className} ${e.textContent.slice(0, 40)}`);
 """
+ALONE = """
+return [...document.querySelectorAll("figure:not(.print-only)")].filter((f) => {
+  const box = f.getBoundingClientRect(), whole = f.parentElement.getBoundingClientRect();
+  const beside = [...f.parentElement.children].some((e) => {
+    const other = e.getBoundingClientRect();
+    return e !== f && other.height > 0 && other.top < box.bottom && other.bottom > box.top;
+  });
+  return !beside && box.width < 0.95 * whole.width;
+}).map((f) => f.textContent.slice(-60));
+"""
 DRAWN = """
 const pane = document.querySelector(`.leaflet-${arguments[0]}-pane`);
 const canvas = pane.querySelector("canvas");
@@ -135,6 +145,34 @@ def test_nothing_sticks_out(opened: Callable[..., Any], size: tuple[int, int], n
     browser.execute_script("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
     assert browser.execute_script("return document.documentElement.scrollWidth") <= size[0]
     assert browser.execute_script(OUTSIDE) == []
+
+
+@pytest.mark.parametrize("name", ["one", "both"])
+def test_no_figure_leaves_half_of_a_wide_page_empty(opened: Callable[..., Any], name: str) -> None:
+    browser = opened(name)
+    browser.execute_script("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+    assert browser.execute_script(ALONE) == []
+    figures = browser.find_elements("css selector", "#answers figure")
+    answers, shares = (each.rect for each in figures[:2])
+    assert shares["x"] > answers["x"] + answers["width"]
+    assert shares["y"] < answers["y"] + answers["height"]
+
+
+@pytest.mark.parametrize(
+    "blocks", ["<figure></figure>", "<p>a</p><figure></figure><div class='table wide'></div>"]
+)
+def test_a_figure_with_nothing_to_stand_beside_takes_the_whole_width(
+    opened: Callable[..., Any], blocks: str
+) -> None:
+    browser = opened()
+    script = "document.querySelector('#why .blocks').innerHTML = arguments[0];"
+    browser.execute_script(script, blocks)
+    wide = (
+        "const f = document.querySelector('#why figure'); return f.offsetWidth / f.parentElement.offsetWidth;"
+    )
+    assert browser.execute_script(wide) > 0.95
+    browser.execute_script(script, "<figure></figure><figure></figure>")
+    assert 0.4 < browser.execute_script(wide) < 0.5
 
 
 @SIZES

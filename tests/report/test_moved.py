@@ -7,7 +7,14 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from geoedge.report.page.moved import hindsight_words, ledger_grid, moved_words, repairs_of, totals_grid
+from geoedge.report.page.moved import (
+    epochs_grid,
+    hindsight_words,
+    ledger_grid,
+    moved_words,
+    repairs_of,
+    totals_grid,
+)
 from geoedge.report.page.told import Told
 from geoedge.results import Results
 from geoedge.texts import plain_text
@@ -89,3 +96,14 @@ def test_bytes_are_counted_in_gigabytes(told: Told) -> None:
     ledger = ledger_grid(told)
     assert ledger is not None
     assert [row[4] for row in ledger.rows] == ["2.10", "0.00"]
+
+
+def test_moves_of_one_run_are_counted_and_of_several_averaged(told: Told) -> None:
+    several = epochs_grid(told)
+    single = epochs_grid(Told("one", told.results.with_meta(replications=1)))
+    assert several is not None
+    assert single is not None
+    assert [row[1] for row in several.rows] == ["0.0", "2.0"]
+    assert [row[1] for row in single.rows] == ["0", "2"]
+    assert several.note.startswith("Mean of the paired runs.")
+    assert single.note.startswith("One pair of runs.")

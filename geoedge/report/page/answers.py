@@ -160,6 +160,8 @@ class Step:
         Coverage there.
     change, low, high
         Change of coverage with its 95 % interval; NaN where it is not known.
+    lacking
+        Of what there are too few to tell the interval: layouts or runs; empty if there are enough.
     """
 
     name: str
@@ -168,6 +170,7 @@ class Step:
     change: float
     low: float = math.nan
     high: float = math.nan
+    lacking: str = ""
 
 
 WORDS = {
@@ -217,8 +220,24 @@ def steps_of(told: Told) -> list[Step]:
         change, half = now.value - before.value, math.hypot(before.half, now.half)
         if now.name == STEERED:
             half = math.nan if told.earned is None else told.earned[1]
-        steps.append(Step(now.name, now.words, now.value, change, change - half, change + half))
+        steps.append(_step(before, now, change, half))
     return steps
+
+
+def _step(before: _Level, now: _Level, change: float, half: float) -> Step:
+    """Return a step with its interval, or without where that says nothing.
+
+    It says nothing where it holds all that is possible: an end that is not exact anywhere from no request to all.
+    """
+    ends = [each.value for each in (before, now) if each.half != 0.0]
+    unknown = any(value - half <= 0.0 and value + half >= 1.0 for value in ends)
+    if now.name in (ENSEMBLE, TWINS) or before.name in (ENSEMBLE, TWINS):
+        unknown, lacking = unknown or math.isnan(half), "layouts"  # one layout has no interval
+    else:
+        lacking = "runs"
+    if unknown:
+        return Step(now.name, now.words, now.value, change, lacking=lacking)
+    return Step(now.name, now.words, now.value, change, change - half, change + half)
 
 
 def _levels(told: Told) -> Iterator[_Level]:
@@ -264,7 +283,7 @@ def steps_table(steps: Sequence[Step]) -> Steps:
     low = 0.0 if min(seen) < 0.5 * max(seen) else max(0.0, math.floor(10 * min(seen) - 0.5) / 10)
     high = min(1.0, math.ceil(10 * max(seen) + 0.2) / 10)
     rows = [
-        (step.name, change_words(step), _share(step.level), step.words, _bar(step, low, high))
+        (step.name, change_words(step), _share(step.level), _step_words(step), _bar(step, low, high))
         for step in steps
     ]
     note = (
@@ -272,6 +291,11 @@ def steps_table(steps: Sequence[Step]) -> Steps:
         "interval of the step. Poisson layouts: means here, medians in the table above."
     )
     return Steps("From theory to the simulated city, in points of coverage", rows, note)
+
+
+def _step_words(step: Step) -> str:
+    """Return what is new in a step, and where there is no interval of what of there is too little."""
+    return f"{step.words} Interval: too few {step.lacking} to tell." if step.lacking else step.words
 
 
 def steps_beside(runs: Sequence[Told]) -> Grid | None:
@@ -293,7 +317,7 @@ def steps_beside(runs: Sequence[Told]) -> Grid | None:
 def _beside(step: Step | None) -> str:
     if step is None:
         return "–"
-    change = change_words(step)
+    change = change_words(step) + (f", too few {step.lacking} to tell" if step.lacking else "")
     return f"{_share(step.level)} ({change})" if change else _share(step.level)
 
 

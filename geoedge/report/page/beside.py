@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from geoedge.answers import METRICS
-from geoedge.compare.columns import interval
+from geoedge.compare.columns import FIELD, THEORY, interval
 from geoedge.report._text import number, with_interval
-from geoedge.report.page.answers import with_unit
+from geoedge.report.page.answers import WORDS, with_unit
 from geoedge.report.page.blocks import Grid
 from geoedge.report.page.told import Told, share_people
 
@@ -21,7 +21,9 @@ __all__ = ["Difference", "answers_beside", "difference", "differences_grid", "pa
 
 
 def answers_beside(runs: Sequence[Told], metric: str = "coverage") -> Grid | None:
-    """Return one metric in all answers, one column a run; None if no run has answers.
+    """Return one metric in theory, field and simulation, one column a run; None if no run has answers.
+
+    A row is an answer, whatever policy or waits its column in a run is named after; the note has these names.
 
     Parameters
     ----------
@@ -30,12 +32,31 @@ def answers_beside(runs: Sequence[Told], metric: str = "coverage") -> Grid | Non
     metric
         Key of the metric.
     """
-    kinds = list(dict.fromkeys(column for each in runs for column in each.columns))
+    kinds = [kind for kind in WORDS if any(each.answer(kind) for each in runs)]
     if not kinds:
         return None
-    rows = [[kind, *(_cell(each, metric, kind) for each in runs)] for kind in kinds]
+    rows = [[kind, *(_cell(each, metric, each.answer(kind)) for each in runs)] for kind in kinds]
     label, unit = METRICS[metric]
-    return Grid(f"{with_unit(label.strip(), unit)}, all answers", ["", *(each.name for each in runs)], rows)
+    heads, note = ["", *(each.name for each in runs)], " ".join(_aligned_words(runs))
+    return Grid(f"{with_unit(label.strip(), unit)}, all answers", heads, rows, note)
+
+
+def _aligned_words(runs: Sequence[Told]) -> Iterator[str]:
+    """Yield what the same answer means in one run and in another, and where the other simulations are."""
+    for each in runs:
+        solved = {(each.answer(kind) or "").partition(": ")[2] for kind in (THEORY, FIELD)} - {""}
+        if solved:
+            named = " and ".join(name.replace("_", "-") for name in sorted(solved))
+            own = str(each.meta.get("policy", "its own")).replace("_", "-")
+            yield f"{each.name}: theory, layouts and field are those of {named} routing, its simulation routes by {own}."
+    waits = {each.name: (each.own or "").partition(": ")[2] for each in runs if each.own}
+    if len(set(waits.values())) > 1:
+        told = "; ".join(f"{name}, {f'{kind} waits' if kind else 'none'}" for name, kind in waits.items())
+        yield f"Waits that routers go by in the simulation: {told}."
+    if any(
+        column.startswith("simulation") and column != each.own for each in runs for column in each.columns
+    ):
+        yield "Simulations with other waits stand in the tables of their runs below."
 
 
 def _cell(told: Told, metric: str, column: str | None) -> str:
@@ -168,6 +189,8 @@ def _paired_words(first: Told, other: Told) -> str:
         return ", but have no seed in common; their difference has no interval."
     spread = ", ± 95 % interval" if count > 1 else "; one pair has no interval"
     if count == len(mine) == len(theirs):
+        if count == 1:
+            return f": differences are those of one pair of runs{spread}."
         return f": differences are means over {count} paired replications{spread}."
     over = "the one seed that" if count == 1 else f"the {count} seeds that"
     return (

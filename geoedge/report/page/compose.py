@@ -171,6 +171,8 @@ def _answers_of(told: Told, key: str) -> Iterator[Block]:
     if (policies := answers.policies_grid(told)) is not None:
         yield policies
     if grid is not None:
+        words = "Share of requests that each profile serves, in all answers."
+        yield runs_drawn(f"{key}-shares", words, "profile_shares", [told.labelled])
         yield grid
 
 

@@ -194,19 +194,21 @@ def epochs_grid(told: Told) -> Grid | None:
         "predicted so far",
         "realised so far",
     ]
+    whole = told.meta.get("replications", 1) == 1
     note = (
-        "Mean of the runs. Coverage without and with controller; gains of all moves so far, as predicted when they were "
+        f"{'One pair of runs' if whole else 'Mean of the paired runs'}. Coverage without and with controller; gains of all moves so far, as predicted when they were "
         "made and as paired runs show."
     )
-    return Grid("What the moves promised and brought", heads, list(_epochs(table)), note)
+    return Grid("What the moves promised and brought", heads, list(_epochs(table, whole=whole)), note)
 
 
-def _epochs(table: pd.DataFrame) -> Iterator[list[str]]:
+def _epochs(table: pd.DataFrame, *, whole: bool) -> Iterator[list[str]]:
+    """Yield the row of each epoch; `whole` says that moves were counted and not averaged."""
     for row in table.to_dict("records"):
         half = (row["high"] - row["low"]) / 2
         yield [
             clock(row["start_s"]),
-            f"{row['moves']:.1f}",
+            f"{row['moves']:.{0 if whole else 1}f}",
             f"{row['bytes_moved'] / GB:.2f}",
             number(row["still"]),
             number(row["still"] + row["change"]),

@@ -144,6 +144,10 @@ class Told:
         """The simulation of the scenario as it is."""
         return STEERED if STEERED in self.columns else self.own
 
+    def answer(self, kind: str) -> str | None:
+        """Return the column of an answer, whatever it is called in this run; "simulation" is that with caches that stay."""
+        return self.own if kind == "simulation" else self.column(kind)
+
     def value(self, metric: str, column: str | None) -> tuple[float, float, float]:
         """Return a metric with its interval; NaN where it is not known."""
         if self.answers is None or column is None:

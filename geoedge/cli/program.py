@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 import signal
 import sys
-from contextlib import suppress
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -18,6 +15,8 @@ __all__ = ["app", "main", "script"]
 
 AGAIN_S = 5.0
 """When an interrupt that nobody heard is repeated [s]; long enough to tidy up where it was heard."""
+SOON_S = 0.1
+"""When an interrupt tries again that came while a kernel was compiled [s]."""
 
 app = typer.Typer(
     help="City-scale what-if studies of LLM inference at the wireless edge.",
@@ -50,8 +49,10 @@ def main() -> None:
     def interrupt(number: int, _: object) -> None:
         if number != signal.SIGALRM:
             caught.append(number)
-        # it may fall into a callback of LLVM or of a worker's, which swallows it
-        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+        if _compiling():
+            signal.setitimer(signal.ITIMER_REAL, SOON_S)
+            return
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)  # it may fall into a callback that swallows it
         raise KeyboardInterrupt
 
     # a compiled kernel or a worker process turns an interrupt into an error of its own; the list tells
@@ -78,25 +79,14 @@ def script() -> None:
     """Run the command line as a program of its own."""
     try:
         main()
-    except SystemExit as stop:
-        if stop.code in (128 + signal.SIGINT, 128 + signal.SIGTERM):
-            _leave(int(stop.code))
-        raise
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; nothing is left to interrupt
 
 
-def _leave(code: int) -> NoReturn:
-    """End an interrupted program at once, its workers first.
-
-    What LLVM was compiling when it was interrupted cannot be taken apart: tearing the interpreter down would crash.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            stream.flush()
-    os._exit(code)
+def _compiling() -> bool:
+    """Return whether LLVM is at work on this thread; what it has half done cannot be taken apart without a crash."""
+    numba = sys.modules.get("numba.core.compiler_lock")
+    return numba is not None and bool(numba.global_compiler_lock.is_locked())
 
 
 def _printable(text: str) -> str:

@@ -73,9 +73,12 @@ def median_range(values: Sequence[float] | np.ndarray[Any, Any]) -> tuple[float,
     Parameters
     ----------
     values
-        One number a layout, at least one.
+        One number a layout; NaN where it has none, as a layout without sites has no distances.
     """
     given = np.asarray(values, dtype=np.float64)
+    given = given[~np.isnan(given)]
+    if not len(given):
+        return (np.nan,) * 3
     low, high = np.quantile(given, (0.025, 0.975), method="nearest")
     lower, higher = (np.quantile(given, 0.5, method=method) for method in ("lower", "higher"))
     return float((lower + higher) / 2.0), float(low), float(high)

@@ -35,6 +35,11 @@ def test_the_median_of_layouts_is_a_median_even_if_some_are_infinite(values, mid
     assert (low, high) == (min(values), max(values))
 
 
+def test_layouts_that_have_no_number_do_not_count() -> None:
+    assert median_range([np.nan, 1.0, 3.0]) == (2.0, 1.0, 3.0)
+    assert np.isnan(median_range([np.nan])).all()
+
+
 def test_what_is_beyond_all_bounds_has_no_interval() -> None:
     mean, low, high = interval([np.inf, 1.0, 2.0])
     assert mean == np.inf

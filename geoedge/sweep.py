@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import pickle
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from geoedge.answers import REJECTED
 from geoedge.errors import ScenarioError
+from geoedge.processes import in_processes
 from geoedge.streams import stream
 
 if TYPE_CHECKING:
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from geoedge.sites import Layout
     from geoedge.study import Study
 
-__all__ = ["Replication", "in_processes", "replicate", "replication_seed", "sweep"]
+__all__ = ["Replication", "replicate", "replication_seed", "sweep"]
 
-T = TypeVar("T")
 MOST_SEED = 2**62
 _NOT_A_KEY = {
     "seed": "give the base seed as `rng` (--seed) and several runs as `replications` (--replications)",
@@ -269,28 +268,6 @@ def _outcomes(
         # one file, not an argument of every task: a study holds the map and the routes
         path.write_bytes(pickle.dumps(list(studies), protocol=5))
         yield from in_processes(_run_stored, [(str(path), *task) for task in tasks], workers)
-
-
-def in_processes(function: Callable[..., T], calls: Sequence[tuple[Any, ...]], workers: int) -> Iterator[T]:
-    """Call a function with each of these arguments, in other processes, and yield the results in order.
-
-    Parameters
-    ----------
-    function
-        A function of a module.
-    calls
-        Its arguments.
-    workers
-        Processes; 1 for this one.
-    """
-    from joblib import Parallel, delayed
-
-    with warnings.catch_warnings():
-        # a worker that has grown is replaced between two calls, and none is lost
-        warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
-        yield from Parallel(n_jobs=workers, return_as="generator", batch_size=1)(
-            delayed(function)(*each) for each in calls
-        )
 
 
 def _run_stored(path: str, variant: int, replication: int, seed: int, keep: bool) -> Replication:

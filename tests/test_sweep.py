@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 from itertools import chain
 from pathlib import Path
 
@@ -105,32 +103,6 @@ def test_empty_sweeps_are_refused(study):
         replicate(study, VARIANTS, 0)
     with pytest.raises(ScenarioError, match=r"\[demand\] differs"):
         replicate(study, [{"demand.users": 5}], 1)
-
-
-GROWING = """
-import builtins, time
-from geoedge.sweep import in_processes
-
-def hoard(k):
-    builtins.__dict__.setdefault("hoard", []).append(bytearray(400_000_000))
-    builtins.hoard[-1][::4096] = b"x" * len(builtins.hoard[-1][::4096])
-    time.sleep(1.3)
-    return k
-
-if __name__ == "__main__":
-    assert list(in_processes(hoard, [(k,) for k in range(5)], 2)) == list(range(5))
-"""
-
-
-@pytest.mark.slow
-def test_workers_that_grow_are_replaced_without_losing_a_run(tmp_path):
-    # where warnings are errors, as here, the pool's own warning would otherwise stop the pool for ever
-    script = tmp_path / "growing.py"
-    script.write_text(GROWING)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(script)], timeout=120, check=False, capture_output=True
-    )
-    assert done.returncode == 0, done.stderr.decode()
 
 
 def test_rejections_are_told_of_all_runs_if_one_has_some(study, runs):

@@ -62,7 +62,7 @@ def layout_table(
     import pandas as pd
     from joblib import cpu_count
 
-    from geoedge.sweep import in_processes
+    from geoedge.processes import in_processes
 
     if layouts < 0 or (workers is not None and workers < 1):
         msg = f"`layouts` = {layouts} must be at least 0 and `workers` = {workers} at least 1"

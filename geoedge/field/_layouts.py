@@ -11,6 +11,7 @@ import numpy as np
 
 from geoedge.errors import GeoEdgeError
 from geoedge.field.torus import torus_problem
+from geoedge.processes import in_processes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -149,10 +150,8 @@ def read_layouts(reader: LayoutReader, streams: Sequence[np.random.Generator], w
     """Read one layout from every stream, in order, here or in other processes."""
     if workers == 1:
         return _read_here(reader, streams)
-    from joblib import Parallel, delayed
-
     parts = [streams[k : k + LAYOUTS_A_TASK] for k in range(0, len(streams), LAYOUTS_A_TASK)]
-    done = Parallel(n_jobs=workers)(delayed(_read_here)(reader, part) for part in parts)
+    done = in_processes(_read_here, [(reader, part) for part in parts], workers)
     return [reading for part in done for reading in part]
 
 

@@ -125,7 +125,7 @@ class Ensemble:
                 return
 
     def _ask(self, wanted: set[tuple[int, int]], stage: str) -> None:
-        from geoedge.sweep import in_processes
+        from geoedge.processes import in_processes
 
         means = sorted({mean for mean, _ in wanted})
         rows = {mean: sorted(i for each, i in wanted if each == mean) for mean in means}

@@ -208,7 +208,7 @@ def field_readings(
     told
         Called after each task with the number of tasks done.
     """
-    from geoedge.sweep import in_processes
+    from geoedge.processes import in_processes
 
     tasks = field_tasks(ground, worlds, layouts)
     _ = ground.even, ground.endless  # made once, not in every process

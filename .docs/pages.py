@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
-import click
 import nbformat
 import public
 import typer.main
@@ -91,7 +90,7 @@ def _notebook(path: Path) -> str:
 
 def _commands() -> str:
     command = typer.main.get_command(app)
-    with click.Context(command, info_name="geoedge") as context:
+    with typer.Context(command, info_name="geoedge") as context:
         return get_docs_for_click(obj=command, ctx=context, name="geoedge", title="Commands")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -44,27 +43,22 @@ def inlined(function: F) -> F:
 
 def _compiled(function: F, *, forceinline: bool) -> F:
     dispatcher = numba.njit(cache=True, forceinline=forceinline)(function)
-    name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-    drop_stale(
-        Path(dispatcher.stats.cache_path), name, _newest_source(Path(function.__code__.co_filename).parent)
-    )
+    index = dispatcher._cache._cache_file
+    index._source_stamp = (index._source_stamp, _sources(Path(function.__code__.co_filename).parent))
     return cast(F, dispatcher)
 
 
 @cache
-def _newest_source(room: Path) -> float:
-    """Return when a module of the kernel's room, or of the room all others inline from, last changed [s]."""
-    modules = {*room.glob("*.py"), *Path(__file__).parent.joinpath("serving").glob("*.py")}
-    return max((path.stat().st_mtime for path in modules), default=0.0)
+def _sources(room: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return name, time and size of all modules that a kernel of a room may have copied code or constants from.
 
-
-def drop_stale(folder: Path, name: str, changed_s: float) -> None:
-    """Delete a kernel's cache index if it is older than a change of the sources.
-
-    The compiler looks at the file of the kernel alone, and would go on using code that it has copied into the
-    kernel from a file that has changed since.
+    Those are of its own room, of the room all others inline from, the codes of policies, and this module. The
+    compiler looks at the file of the kernel alone, and would go on using what it has copied from a file that has
+    changed since. Taken when a process reads the room, this also tells what it compiles later on from what others
+    compile who have read a change made meanwhile.
     """
-    with suppress(OSError):
-        for index in folder.glob(f"{name}-*.nbi"):
-            if index.stat().st_mtime < changed_s:
-                index.unlink()
+    here = Path(__file__).parent
+    shared = (path for part in ("serving/*.py", "policies.py", "compiled.py") for path in here.glob(part))
+    modules = {*room.glob("*.py"), *shared}
+    states = [(path.name, path.stat()) for path in sorted(modules)]
+    return tuple((name, state.st_mtime_ns, state.st_size) for name, state in states)

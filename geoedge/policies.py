@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 ClosedForm = Literal["load_aware", "prefix_only", "nearest"]
 """Name of a policy that theory and field solve."""
 
-CLOSED_FORMS: tuple[ClosedForm, ...] = ("load_aware", "prefix_only", "nearest")
+CLOSED_FORMS: tuple[ClosedForm, ...] = get_args(ClosedForm)
 """Policies that theory and field solve."""
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from geoedge.scenario import Scenario, load_scenario
 from geoedge.study import Study, prepare
+from tests.browser import chromium
 
 settings.register_profile("same every time", derandomize=True, deadline=None)
 settings.load_profile("same every time")
@@ -49,3 +52,10 @@ def small_scenario() -> Scenario:
 @pytest.fixture(scope="session")
 def small_study(small_scenario: Scenario) -> Study:
     return prepare(small_scenario)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser that reaches nothing."""
+    with chromium() as session:
+        yield session

@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
-import os
+import importlib
+import sys
 
-from geoedge.compiled import drop_stale
+import pytest
+
+from geoedge.compiled import _sources
 from geoedge.serving.routing import route
 
 
-def test_only_older_indexes_of_the_kernel_go(tmp_path):
-    ages = {"loop.serve-20.py311.nbi": 50, "loop.serve-20.py311.1.nbc": 50, "loop.settle-9.py311.nbi": 50}
-    ages |= {"loop.serve-30.py311.nbi": 150}
-    for name, age in ages.items():
-        (tmp_path / name).touch()
-        os.utime(tmp_path / name, (age, age))
-    drop_stale(tmp_path, "loop.serve", 100.0)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(set(ages) - {"loop.serve-20.py311.nbi"})
+@pytest.fixture
+def room(tmp_path, monkeypatch):
+    """Return a room of two modules whose kernel has the other module's function in it, as a new process reads it."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "room_part.py").write_text(PART.format(factor="2.0"))
+    (tmp_path / "room_whole.py").write_text(WHOLE)
+
+    def read():
+        _sources.cache_clear()
+        for name in ("room_part", "room_whole"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        return importlib.import_module("room_whole").whole
+
+    yield tmp_path, read
+    _sources.cache_clear()
 
 
-def test_a_folder_that_is_not_there_is_no_matter(tmp_path):
-    drop_stale(tmp_path / "nowhere", "loop.serve", 100.0)
+PART = "from geoedge.compiled import inlined\n\n@inlined\ndef part(x):\n    return {factor} * x\n"
+WHOLE = (
+    "from geoedge.compiled import kernel\nfrom room_part import part\n\n"
+    "@kernel\ndef whole(x):\n    return part(x)\n"
+)
+
+
+def test_what_an_older_process_compiles_after_a_change_is_not_taken_for_new(room):
+    folder, read = room
+    older = read()
+    (folder / "room_part.py").write_text(PART.format(factor="30.0"))
+    assert older(1.0) == 2.0
+    newer = read()
+    assert newer(1.0) == 30.0
+    assert read()(1.0) == 30.0
+
+
+def test_a_kernel_of_the_same_sources_is_compiled_once(room):
+    _, read = room
+    assert read()(1.0) == 2.0
+    again = read()
+    assert again(1.0) == 2.0
+    assert sum(again.stats.cache_hits.values()) == 1
 
 
 def test_kernels_are_plain_functions_to_their_callers():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 import typer.main
 
 from geoedge.cli import app
+from geoedge.scenario import load_scenario
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,14 +45,25 @@ def test_every_linked_file_is_there() -> None:
     assert missing == []
 
 
-def test_every_command_is_known() -> None:
-    known = typer.main.get_command(app)
-    words = re.findall(r"^\$ geoedge (\w+)(?: (\w+))?", TEXT, re.MULTILINE)
-    assert words
-    for verb, second in words:
-        assert verb in known.commands
-        if hasattr(known.commands[verb], "commands"):
-            assert second in known.commands[verb].commands
+def test_every_command_and_option_is_known() -> None:
+    commands = re.findall(r"^\$ geoedge ([^#\n]+)", TEXT, re.MULTILINE)
+    assert len(commands) > 10
+    for words in commands:
+        verb, second, *_ = [*words.split(), ""]
+        command = typer.main.get_command(app).commands[verb]
+        command = getattr(command, "commands", {}).get(second, command)
+        assert not hasattr(command, "commands"), f"{verb} {second}"
+        options = {option for each in command.params for option in each.opts}
+        assert set(re.findall(r"(?<!\S)--?[a-z]\S*", words)) <= options, words
+
+
+def test_every_setting_is_known() -> None:
+    snippets = [tomllib.loads(text) for text in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)]
+    assert len(snippets) > 2
+    for sections in snippets:
+        sections.pop("city", None)  # which names files of the reader
+        keys = {f"{name}.{key}": value for name, keys in sections.items() for key, value in keys.items()}
+        load_scenario("monaco").override(keys)
 
 
 def test_every_room_is_in_the_picture() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import tomllib
@@ -525,11 +526,16 @@ def test_a_folder_is_no_scenario(tmp_path):
     assert "no such scenario" in refusal(tmp_path)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-def test_a_file_that_may_not_be_read(write):
+def test_a_file_that_may_not_be_read(write, monkeypatch):
     path = write(MINIMAL)
-    path.chmod(0)
-    assert "cannot be read" in refusal(path)
+
+    def forbidden(*_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", forbidden)  # a mode does not keep root out
+        text = refusal(path)
+    assert "mine.toml: cannot be read (Permission denied); name a TOML file" in text
 
 
 def test_an_empty_file_says_what_is_needed(write):

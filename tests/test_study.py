@@ -120,6 +120,23 @@ def test_routing_may_change_on_a_prepared_study_but_demand_may_not(small_study: 
         small_study.with_scenario(scenario.override({"demand.users": 7}))
 
 
+def test_where_people_are_is_computed_once_for_every_load(small_study: Study) -> None:
+    scenario, city = small_study.scenario, small_study.city
+    users = scenario.demand.users
+    one = prepare(scenario, city=city, layout=small_study.layout)
+    twice = prepare(scenario.override({"demand.users": 2 * users}), city=city, layout=small_study.layout)
+    assert twice.mobility is one.mobility
+    for more, less in zip(twice.demand, one.demand, strict=True):
+        assert np.array_equal(more.rate, 2 * less.rate)
+    for change in ({"seed": scenario.seed + 1}, {"mobility.walk_share": 0.125}):
+        other = prepare(scenario.override(change), city=city, layout=small_study.layout)
+        assert other.mobility is not one.mobility
+        assert not np.array_equal(other.demand[0].rate, one.demand[0].rate)
+    assert [d.rate.tolist() for d in prepare(scenario, city=city, layout=small_study.layout).demand] == [
+        d.rate.tolist() for d in one.demand
+    ]
+
+
 def test_theory_alone_needs_no_city() -> None:
     answer = ge.solve(load_scenario("paper"))
     assert answer.ttft_coverage(0.8) == pytest.approx(0.6899125, abs=1e-6)  # the paper's baseline at load 3

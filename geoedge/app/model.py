@@ -91,9 +91,10 @@ class CityModel(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
         self.datacollector = mesa.DataCollector(model_reporters={name: name for name in REPORTERS})
 
     def step(self) -> None:
-        """Let a minute pass, or what is left of the epoch."""
+        """Let a minute pass, or what is left of the epoch; standing still counts as no step."""
         if self.city is None or not self.city.running:
             self.running = False
+            self.steps -= 1  # Mesa counts before it asks
             return
         try:
             self.city.step()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -33,12 +34,15 @@ with warnings.catch_warnings():
     from mesa.visualization import Slider, SolaraViz
     from mesa.visualization.utils import update_counter
 
-__all__ = ["Page", "show"]
+__all__ = ["Layout", "Page", "show"]
 
 SETTLE_S = 0.4
 """How long choices must rest before the model is made anew [s]."""
 PLAY_INTERVAL_MS = 50
 STYLE = (files("geoedge.app") / "style.css").read_text(encoding="utf-8")
+
+Layout = partial(solara.AppLayout, sidebar_open=None)
+"""How Solara lays the page out: the browser opens the controls where there is room beside them, not on a phone."""
 
 _shown: list[Bench] = []
 

@@ -12,6 +12,7 @@ from geoedge.app.svg import Drawing, marker_path
 from geoedge.app.townmap import Colouring, people_shown, scale_of, shapes_of
 from geoedge.city.trips import ACTIVITIES
 from geoedge.maps.credit import map_credit
+from geoedge.maps.words import percent
 from geoedge.texts import plain_text
 from geoedge.units import GB, clock
 
@@ -35,9 +36,9 @@ def facts(model: CityModel) -> str:
     recent = model.recent
     return _markup(
         _fact(f"time{state}", clock(city.clock_s), f"epoch {city.epoch + 1} of {len(epochs)}"),
-        _fact("in time", _share(recent.coverage), "of the last 5 min"),
+        _fact("in time", percent(recent.coverage), "of the last 5 min"),
         _fact("p95 TTFT", in_seconds(recent.p95_ttft_s), f"target {city.scenario.target.ttft_target_s:g} s"),
-        _fact("servers busy", _share(model.utilization), f"busiest {_share(model.busiest)}"),
+        _fact("servers busy", percent(model.utilization), f"busiest {percent(model.busiest)}"),
         _fact("waiting", f"{city.waiting}", f"at {len(city.sites)} sites"),
         _fact("moved", f"{model.moved_bytes / GB:.3g} GB", "by the controller"),
     )
@@ -114,10 +115,6 @@ def _element(tag: str, style_class: str, *children: Element | str, **attributes:
 
 def _markup(*elements: Element) -> str:
     return "".join(ElementTree.tostring(each, encoding="unicode", method="html") for each in elements)
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.1f} %" if np.isfinite(value) else "–"
 
 
 def in_seconds(value: float) -> str:

@@ -14,7 +14,6 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from geoedge.app import DEFAULT_PORT
 from geoedge.errors import GeoEdgeError
@@ -179,7 +178,7 @@ class SameOrigin:
 
         headers = dict(scope.get("headers", ()))
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if not origin or urlsplit(origin).netloc == headers.get(b"host", b"").decode("latin-1"):
+        if not origin or origin.partition("://")[2] == headers.get(b"host", b"").decode("latin-1"):
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})

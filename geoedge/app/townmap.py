@@ -10,10 +10,9 @@ import shapely
 
 from geoedge.app.svg import Drawing, fine, marker_path, polyline
 from geoedge.city.trips import ACTIVITIES
-from geoedge.maps.outlines import street_lines
+from geoedge.maps.outlines import scale_bar, street_lines
 from geoedge.maps.scales import BinnedScale, CategoryScale, profile_scale, utilisation_scale, wait_scale
 from geoedge.texts import plain_text
-from geoedge.units import KM
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,12 +107,9 @@ def _lines(frame: Frame, lines: list[shapely.LineString]) -> str:
 
 
 def _scale_bar(drawing: Drawing, frame: Frame) -> None:
-    longest = BAR_SHARE * frame.width / frame.scale
-    power = 10.0 ** np.floor(np.log10(longest))
-    metres = max(step * power for step in (1.0, 2.0, 5.0) if step * power <= longest)
+    metres, words = scale_bar(BAR_SHARE * frame.width / frame.scale)
     x, y, length = 22.0, frame.height - 20.0, metres * frame.scale
     drawing.add("path", "bar", d=f"M{fine(x)} {fine(y - 9)}v9h{fine(length)}v-9")
-    words = f"{metres / KM:g} km" if metres >= KM else f"{metres:g} m"
     drawing.text(words, "bar-words", x=x + length / 2, y=y - 14, text_anchor="middle")
 
 

@@ -66,11 +66,6 @@ class Presence:
     closure: NDArray[np.float64]
 
     @property
-    def piece_hour(self) -> NDArray[np.int64]:
-        """Hour of day of each piece, shape (P,)."""
-        return hour_of(0.5 * (self.piece_start + self.piece_end))
-
-    @property
     def activity_s(self) -> NDArray[np.float64]:
         """Seconds of one user by activity and piece, shape (4, P)."""
         activity = self.mobility.destination_activity

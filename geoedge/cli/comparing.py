@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -14,12 +15,15 @@ from geoedge.cli.program import app
 from geoedge.errors import GeoEdgeError
 
 if TYPE_CHECKING:
+    from geoedge.compare import ControllerComparison, Gap
     from geoedge.scenario import Scenario
 
 __all__ = ["compare"]
 
 EXPLAINED_BY = ("orders", "metric", "layouts")
 SIMULATED_BY = ("replications", "workers", "seed")
+
+T = TypeVar("T", "Gap", "ControllerComparison")
 
 
 @app.command()
@@ -129,33 +133,36 @@ def _compared(name: str, settings: list[str] | None) -> Scenario:
 
 def _contest(scenario: Scenario, chosen: dict[str, Any], figure: Path | None, manner: Manner) -> None:
     from geoedge.compare import compare_controllers
-    from geoedge.figures import check_picture, save_figure
     from geoedge.report.controllers import print_controllers
 
-    if figure is not None:
-        check_picture(figure)
-    with manner.progress(scenario.simulation.duration_s) as report:
-        found = compare_controllers(scenario, progress=report, **chosen)
-    if figure is not None:
-        save_figure(found.figure(), figure)
-    if manner.as_json:
-        print_json(found.to_dict())
-        return
-    print_controllers(found, manner.named(figure))
+    _compare(compare_controllers, print_controllers, scenario, chosen, figure, manner)
 
 
 def _explain(scenario: Scenario, chosen: dict[str, Any], figure: Path | None, manner: Manner) -> None:
     from geoedge.compare import explain_gap
-    from geoedge.figures import check_picture, save_figure
     from geoedge.report.gap import print_gap
+
+    _compare(explain_gap, print_gap, scenario, chosen, figure, manner)
+
+
+def _compare(
+    ask: Callable[..., T],
+    tell: Callable[[T, Path | None], None],
+    scenario: Scenario,
+    chosen: dict[str, Any],
+    figure: Path | None,
+    manner: Manner,
+) -> None:
+    """Ask what takes simulations, and tell it in words, numbers and a picture."""
+    from geoedge.figures import check_picture, save_figure
 
     if figure is not None:
         check_picture(figure)
     with manner.progress(scenario.simulation.duration_s) as report:
-        found = explain_gap(scenario, progress=report, **chosen)
+        found = ask(scenario, progress=report, **chosen)
     if figure is not None:
         save_figure(found.figure(), figure)
     if manner.as_json:
         print_json(found.to_dict())
         return
-    print_gap(found, manner.named(figure))
+    tell(found, manner.named(figure))

@@ -27,6 +27,7 @@ __all__ = [
     "intervals",
     "long_table",
     "median_range",
+    "named",
 ]
 
 THEORY, ENSEMBLE, TWINS, FIELD = "theory (PPP)", "PPP ensemble", "same count", "field (map)"
@@ -103,6 +104,19 @@ def interval(values: Sequence[float] | np.ndarray[Any, Any]) -> tuple[float, flo
         return mean, float("nan"), float("nan")
     half = float(student.ppf(0.975, len(data) - 1) * data.std(ddof=1) / np.sqrt(len(data)))
     return mean, mean - half, mean + half
+
+
+def named(name: str, values: tuple[float, float, float]) -> dict[str, float]:
+    """Return a number and its interval as cells of a row: under its name, and with ``_low`` and ``_high``.
+
+    Parameters
+    ----------
+    name
+        What the number is called.
+    values
+        The number, low and high, as `interval` gives them.
+    """
+    return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
 
 
 def compare(

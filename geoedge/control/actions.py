@@ -64,18 +64,22 @@ def transfer_bytes(workload: WorkloadConfig, kv_bytes_per_token: int) -> NDArray
     for t, profile in enumerate(workload.profiles):
         if profile.persistent_bytes is not None and stored[t]:
             per_token[t] = profile.persistent_bytes / forest.unique_tokens(stored[t])
-    n = range(len(stored))
-    added = np.array(
-        [[_segments(forest, stored[t] - _kept(stored[s], stamps[s], stamps[t])) for t in n] for s in n]
-    )
+    segment = _segments(forest)
+    added = np.array([[segment[part].sum() for part in row] for row in _missing(stored, stamps)])
     kind = [(stamp.model, stamp.privacy_domain) for stamp in stamps]
     apart = np.array([[one != other for other in kind] for one in kind])
     return np.asarray(np.where(apart, NEVER_BYTES, added * per_token))
 
 
-def _kept(stored: frozenset[int], made_with: Stamp, needed: Stamp) -> frozenset[int]:
-    """Return the states that are of use under another stamp: all, or none."""
-    return stored if made_with == needed else frozenset()
+def _missing(stored: list[frozenset[int]], stamps: list[Stamp]) -> list[list[list[int]]]:
+    """Return the vertices of profile t that profile s lacks, indexed ``[s][t]``: all of them under another stamp."""
+    n = range(len(stored))
+    return [[sorted(stored[t] - stored[s] if stamps[s] == stamps[t] else stored[t]) for t in n] for s in n]
+
+
+def _segments(forest: PrefixForest) -> NDArray[np.int64]:
+    """Return the tokens that each vertex adds to its parent [token]."""
+    return np.array([forest.segment_tokens(vertex) for vertex in range(len(forest))], dtype=np.int64)
 
 
 def compute_times(workload: WorkloadConfig, curve: Prefill) -> NDArray[np.float64]:
@@ -92,16 +96,9 @@ def compute_times(workload: WorkloadConfig, curve: Prefill) -> NDArray[np.float6
     """
     forest = build_forest(workload)
     stored = [forest.indices(profile.prefixes) for profile in workload.profiles]
-    segment = np.array([forest.segment_tokens(vertex) for vertex in range(len(forest))], dtype=np.int64)
-    seconds = np.asarray(curve(segment), dtype=np.float64)
     stamps = [stamp_of(profile.made_with) for profile in workload.profiles]
-    n = range(len(stored))
-    missing = [[sorted(stored[t] - _kept(stored[s], stamps[s], stamps[t])) for t in n] for s in n]
-    return np.array([[seconds[part].sum() for part in row] for row in missing], dtype=np.float64)
-
-
-def _segments(forest: PrefixForest, vertices: frozenset[int]) -> int:
-    return sum(forest.segment_tokens(vertex) for vertex in vertices)
+    seconds = np.asarray(curve(_segments(forest)), dtype=np.float64)
+    return np.array([[seconds[part].sum() for part in row] for row in _missing(stored, stamps)])
 
 
 @dataclass(frozen=True)
@@ -201,17 +198,15 @@ def change_profile(site: int, from_profile: int, to_profile: int, transfer_bytes
     return Action("replicate" if moved > 0.0 else "demote", (change,))
 
 
-def migrate(taker: int, giver: int, profile: NDArray[np.int64], transfer_bytes: ArrayLike) -> Action:
+def migrate(one: int, other: int, profile: NDArray[np.int64], transfer_bytes: ArrayLike) -> Action:
     """Return the action by which one site takes up what another gives up: the two exchange profiles.
 
-    How many sites hold each profile stays as it was.
+    How many sites hold each profile stays as it was. The taker is the one that fetches more, of equals the first.
 
     Parameters
     ----------
-    taker
-        Site that takes the states.
-    giver
-        Site that gives them up, and takes up the taker's profile.
+    one, other
+        The two sites.
     profile
         The placement, shape (n,).
     transfer_bytes
@@ -222,8 +217,10 @@ def migrate(taker: int, giver: int, profile: NDArray[np.int64], transfer_bytes: 
     GeoEdgeError
         If both hold the same profile.
     """
-    taken = change_profile(taker, int(profile[taker]), int(profile[giver]), transfer_bytes)
-    given = change_profile(giver, int(profile[giver]), int(profile[taker]), transfer_bytes)
+    taken = change_profile(one, int(profile[one]), int(profile[other]), transfer_bytes)
+    given = change_profile(other, int(profile[other]), int(profile[one]), transfer_bytes)
+    if given.bytes_moved > taken.bytes_moved:
+        taken, given = given, taken
     return Action("migrate", taken.changes + given.changes)
 
 

@@ -60,10 +60,8 @@ def audit_actions(
         Whether what is planned moves no bytes, as for a yardstick.
     """
     found = list(_budget(log, budget_bytes))
-    goal, failures = (
-        np.array(initial, dtype=np.int64),
-        [k for k, e in enumerate(journal) if e.event == "fail"],
-    )
+    goal = np.array(initial, dtype=np.int64)
+    failures = [k for k, e in enumerate(journal) if e.event == "fail"]
     starts = begun((entry.action.sites for entry in log), journal) if journal else [(0,)] * len(log)
     changed: dict[int, int] = {}
     for entry, (at, *_) in zip(log, starts, strict=True):

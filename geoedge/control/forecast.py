@@ -46,7 +46,17 @@ class Last:
         return () if self._last is None else (self._last,) * horizon
 
 
-class Expected:
+class _Foretold:
+    """A forecast that is what it is, whatever was seen."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+
+    def observe(self, seen: Seen) -> None:
+        """Take no notice."""
+
+
+class Expected(_Foretold):
     """What the mobility model expects of each epoch, whatever was seen.
 
     Parameters
@@ -55,18 +65,12 @@ class Expected:
         What it is made from.
     """
 
-    def __init__(self, sources: Sources) -> None:
-        self.sources = sources
-
-    def observe(self, seen: Seen) -> None:
-        """Take no notice."""
-
     def ahead(self, epoch: int, horizon: int) -> tuple[Demand, ...]:
         """Return the expected demand of the coming epochs, as many as there are."""
         return tuple(self.sources.expected[epoch : epoch + horizon])
 
 
-class Known:
+class Known(_Foretold):
     """What will really be asked: no controller can know it, a yardstick does.
 
     Parameters
@@ -74,12 +78,6 @@ class Known:
     sources
         What it is made from.
     """
-
-    def __init__(self, sources: Sources) -> None:
-        self.sources = sources
-
-    def observe(self, seen: Seen) -> None:
-        """Take no notice."""
 
     def ahead(self, epoch: int, horizon: int) -> tuple[Demand, ...]:
         """Return the demand that the coming epochs will have, as many as there are."""

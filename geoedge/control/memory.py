@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from geoedge.control.actions import compute_times, transfer_bytes
 from geoedge.scenario import HardwareConfig, WorkloadConfig
-from geoedge.workload.hardware import runtime_bytes, usable_kv_bytes
+from geoedge.scenario.memory import request_bytes
+from geoedge.workload.hardware import usable_kv_bytes
 from geoedge.workload.requests import Workload, prefill_curve
 
 __all__ = ["SiteMemory", "site_memory"]
@@ -117,13 +118,11 @@ def site_memory(config: WorkloadConfig, hardware: HardwareConfig, workload: Work
     workload
         The same as arrays.
     """
-    longest = max(request.prompt_tokens + request.output_tokens for request in config.requests)
     return SiteMemory(
         usable_bytes=usable_kv_bytes(
             hardware.memory_bytes, hardware.memory_fraction, hardware.weights_bytes, hardware.reserve_bytes
         ),
-        request_bytes=hardware.runtime_bytes_per_request
-        or runtime_bytes(longest, hardware.kv_bytes_per_token),
+        request_bytes=request_bytes(hardware, config),
         stored_bytes=workload.persistent_bytes,
         added_bytes=transfer_bytes(config, hardware.kv_bytes_per_token),
         concurrency=workload.concurrency,

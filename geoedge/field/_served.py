@@ -40,30 +40,7 @@ class _Entries:
 class ServedField:
     """Association on a map, with every site's own queue: the part of an answer that no target enters.
 
-    Where a ring around the city takes part, its sites are the last ones. They load and are loaded as the others are, and
-    values by site include them; shares and means over requests are about the city's requests, whoever serves them, and
-    `stable`, `unstable_sites` and `mean_utilization` about the city's own sites.
-
-    Parameters
-    ----------
-    problem
-        Demand, sites, workload.
-    policy
-        Routing policy.
-    scope
-        Who advertises a wait, ``"site"`` or ``"tier"``.
-    advertised_wait
-        Wait that requests were routed by [s], shape (n,).
-    residual
-        Largest miss of the equilibrium, in utilisation.
-    iterations
-        Responses of demand computed.
-    converged
-        Whether the residual is within the tolerance asked for.
-    solved
-        Whether the waits are an equilibrium, not merely given.
-    queue
-        Wait model of the sites, or a rule that makes one of what they serve.
+    Of a ring around the city, and of every parameter, `FieldAnswer` tells.
     """
 
     problem: FieldProblem

@@ -165,8 +165,8 @@ def wait_distribution(run: Results, *, columns: int = 1) -> PaperFigure:
     with sheet(columns, 2.4) as figure:
         axes = figure.subplots()
         longer = 1.0 - np.searchsorted(wait, times, side="right") / len(wait)
-        shown = longer > 0.0
-        axes.plot(times[shown], 100.0 * longer[shown], color=INK, label=f"simulated, {counted(len(wait))}")
+        some = longer > 0.0
+        axes.plot(times[some], 100.0 * longer[some], color=INK, label=f"simulated, {counted(len(wait))}")
         formula = 100.0 * (1.0 - _erlang(served, times))
         label = "Erlang C at the sites' measured loads"
         axes.plot(times, formula, "--", color=colour_of("theory"), label=label)
@@ -216,15 +216,17 @@ def load_distribution(*runs: Results, names: Sequence[str] | None = None, column
     """
     asked("load_distribution", runs)
     called = named("load_distribution", runs, names)
-    marked = [] if len(runs) > 1 else _held_names(runs[0])
+    loads = [_site_loads(run) for run in runs]
+    marked = [] if len(runs) > 1 else _held_names(runs[0], loads[0][1])
     across = (
         1 if len(runs) > 1 else legend_across([f"{called[0]}, {len(runs[0].sites)} sites", *marked], columns)
     )
     with sheet(columns, 2.45 + 0.14 * -(-(len(runs) + len(marked)) // across)) as figure:
         axes = figure.subplots()
         axes.axhline(100.0, color=QUIET, linewidth=0.7, zorder=1)
-        for run, name, style in zip(runs, called, line_styles(len(runs)), strict=True):
-            load, profile = _site_loads(run)
+        for run, (load, profile), name, style in zip(
+            runs, loads, called, line_styles(len(runs)), strict=True
+        ):
             order = np.argsort(load, kind="stable")
             share = 100.0 * np.arange(len(load) + 1) / len(load)
             label = f"{name}, {len(load)} site" + ("" if len(load) == 1 else "s")
@@ -247,9 +249,9 @@ def _site_loads(run: Results) -> tuple[Floats, NDArray[np.int64]]:
     return load.to_numpy(dtype=np.float64), longest.to_numpy(dtype=np.int64)
 
 
-def _held_names(run: Results) -> list[str]:
+def _held_names(run: Results, profile: NDArray[np.int64]) -> list[str]:
     """Return the profiles that sites hold, as they are called in the legend."""
-    held = set(_site_loads(run)[1].tolist())
+    held = set(profile.tolist())
     return [shown(str(name), 24) for place, name in enumerate(run.meta["profile_names"]) if place in held]
 
 

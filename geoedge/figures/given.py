@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoedge.errors import GeoEdgeError
-from geoedge.style import shown
+from geoedge.style import shown, width_in
 from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
@@ -149,7 +149,13 @@ def legend_across(names: Sequence[str], columns: int) -> int:
         The names, as they are shown.
     columns
         Columns of a paper that the figure takes.
+
+    Raises
+    ------
+    GeoEdgeError
+        If it takes neither one column nor two.
     """
+    width_in(columns)  # says so in one line before anything is counted by columns
     longest = max(
         len(name) + 0.8 * sum(letter in WIDE or letter.isupper() for letter in name) for name in names
     )

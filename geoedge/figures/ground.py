@@ -13,7 +13,7 @@ from geoedge.maps.scales import CategoryScale, utilisation_scale
 from geoedge.maps.snapshot import HOT, SEA, draw_land, draw_scale_bar, draw_sites, draw_streets
 from geoedge.maps.view import RunView
 from geoedge.maps.words import percent
-from geoedge.style import INK, MARKERS, QUIET, WIDTH_IN, sheet, shown
+from geoedge.style import INK, MARKERS, QUIET, sheet, shown, width_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +56,7 @@ def site_map(run: Results, city: City | None = None, *, columns: int = 1) -> Pap
     """
     asked("site_map", (run,))
     _checked(city)
+    width = width_in(columns)
     view = RunView.of(run, city)
     state = _state(run)
     land = view.land(5.0)
@@ -63,7 +64,7 @@ def site_map(run: Results, city: City | None = None, *, columns: int = 1) -> Pap
     ratio = float(np.clip((north - south) / (east - west), 0.3, TALLEST))
     worst = state[state["missed"] > 0].head(HOTTEST)
     key = KEY_IN + LINE_IN * len(worst) + (0.27 if columns == 1 else 0.15)
-    height = WIDTH_IN.get(columns, 1.0) * ratio + key
+    height = width * ratio + key
     with sheet(columns, height) as figure:
         figure.set_layout_engine("none")
         axes = figure.add_axes((0.0, key / height, 1.0, 1.0 - key / height))
@@ -78,14 +79,12 @@ def site_map(run: Results, city: City | None = None, *, columns: int = 1) -> Pap
         draw_sites(axes, state, load, view.profiles, (7.0 if len(state) > MANY else 18.0) * columns)
         _number(axes, worst, columns)
         draw_scale_bar(axes)
-        below = figure.add_axes(
-            (0.0, 0.0, 1.0, key / height), xlim=(0.0, WIDTH_IN[columns]), ylim=(-key, 0.0)
-        )
+        below = figure.add_axes((0.0, 0.0, 1.0, key / height), xlim=(0.0, width), ylim=(-key, 0.0))
         below.axis("off")
         _profiles(below, view.profiles)
         _loads(below)
         _worst(below, worst, max(float(state["missed"].sum()), 1.0))
-        below.text(0.05, 0.04 - key, _credit(view, columns), va="bottom", fontsize=5.0, color=QUIET)
+        below.text(0.05, 0.04 - key, _credit(view, width), va="bottom", fontsize=5.0, color=QUIET)
     return figure
 
 
@@ -170,6 +169,6 @@ def _worst(below: Axes, worst: pd.DataFrame, missed: float) -> None:
         below.text(0.18, y, words, va="center", fontsize=6.5)
 
 
-def _credit(view: RunView, columns: int) -> str:
+def _credit(view: RunView, width: float) -> str:
     words = "".join(words for words, _ in view.credit())
-    return textwrap.fill(words, int(WIDTH_IN[columns] / CREDIT_LETTER_IN))
+    return textwrap.fill(words, int(width / CREDIT_LETTER_IN))

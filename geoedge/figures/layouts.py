@@ -10,7 +10,7 @@ import numpy as np
 from geoedge.errors import GeoEdgeError
 from geoedge.figures.given import listed
 from geoedge.sites import Envelope, LayoutStatistics
-from geoedge.style import GAIN, INK, LEVEL, WIDTH_IN, sheet, shown, wrapped
+from geoedge.style import GAIN, INK, LEVEL, sheet, shown, width_in, wrapped
 from geoedge.units import KM
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def layout_functions(
     GeoEdgeError
         If there is no layout, something else, or not as many names.
     """
+    width = width_in(columns)
     envelopes = [_envelope(each) for each in layouts]
     if not envelopes:
         msg = (
@@ -68,7 +69,7 @@ def layout_functions(
         panels = figure.subplots(down, across, squeeze=False)
         for axes, envelope, title in zip(panels.flat, envelopes, titles, strict=False):
             _draw(axes, envelope)
-            axes.set_title(wrapped(title, int(WIDTH_IN[columns] / (across * LETTER_IN))))
+            axes.set_title(wrapped(title, int(width / (across * LETTER_IN))))
         for axes in panels.flat[len(envelopes) :]:
             axes.set_visible(False)
         for row in panels:

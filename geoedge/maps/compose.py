@@ -13,7 +13,7 @@ from geoedge.maps.page import LIMIT_BYTES, MapLayer, MapPage, RunData
 from geoedge.maps.tiles import Tiles
 from geoedge.maps.view import RunView
 from geoedge.maps.wire import encode_polygons
-from geoedge.maps.words import plain_text
+from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from geoedge.city import City
     from geoedge.results import Results
 
-__all__ = ["DETAILS", "Detail", "RunView", "city_map"]
+__all__ = ["DETAILS", "Detail", "city_map"]
 
 
 @dataclass(frozen=True)

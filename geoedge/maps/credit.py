@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geoedge.maps.words import plain_text
+from geoedge.texts import plain_text
 
 __all__ = ["ODBL_CREDIT", "map_credit"]
 

@@ -13,7 +13,7 @@ from geoedge.maps.outlines import STREET_CLASSES, street_lines
 from geoedge.maps.page import MapLayer
 from geoedge.maps.scales import CategoryScale, coverage_scale, utilisation_scale, wait_scale
 from geoedge.maps.wire import ToLonLat, encode_lines, encode_point, encode_polygons
-from geoedge.maps.words import plain_text
+from geoedge.texts import plain_text
 from geoedge.workload import ACTIVITIES
 
 if TYPE_CHECKING:

@@ -1,18 +1,20 @@
-"""Geometry that a page can carry: streets as few long lines, cells as merged areas, regions with shared edges."""
+"""Geometry that maps share: streets as few long lines, and how long their scale bar is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from geoedge.units import KM
+
 if TYPE_CHECKING:
     from geoedge.city import StreetGraph
 
-__all__ = ["STREET_CLASSES", "cell_areas", "clip_area", "simplify_areas", "street_lines"]
+__all__ = ["STREET_CLASSES", "scale_bar", "street_lines"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -76,78 +78,19 @@ def _joined(ends: Floats, tolerance_m: float) -> list[Any]:
     return list(shapely.get_parts(shapely.simplify(merged, tolerance_m)))
 
 
-def cell_areas(xy: Floats, cell_m: float, index: Ints, classes: int, tolerance_m: float) -> list[Any]:
-    """Return one area a class: its square cells merged, and their steps smoothed without gaps or overlaps.
+def scale_bar(longest_m: float) -> tuple[float, str]:
+    """Return the largest of 1, 2 and 5 times a power of ten that is not longer than a length, and its words.
 
     Parameters
     ----------
-    xy
-        Cell centres [m] on one square lattice, shape (n, 2).
-    cell_m
-        Size of a cell [m].
-    index
-        Class of each cell, -1 for cells that are not drawn, shape (n,).
-    classes
-        Number of classes.
-    tolerance_m
-        Side of the square details that are smoothed away [m]; 0 keeps the cells as they are.
+    longest_m
+        What a scale bar may take [m].
+
+    Returns
+    -------
+    tuple
+        Length of the bar [m], and what stands at it.
     """
-    areas: list[Any] = [shapely.MultiPolygon()] * classes
-    drawn = index >= 0
-    if not drawn.any():
-        return areas
-    corner = xy[drawn].min(axis=0) - cell_m / 2
-    column, row = np.floor((xy[drawn] - corner) / cell_m).astype(np.int64).T
-    raster = np.full((int(row.max()) + 1, int(column.max()) + 1), -1, dtype=np.int32)
-    raster[row, column] = index[drawn]
-    for level, area in _merged(raster).items():
-        areas[level] = area
-    if tolerance_m > 0:
-        # where three classes meet, the straight edge of one needs the corner of the others
-        areas = [shapely.transform(shapely.segmentize(area, 1.0), np.rint) for area in areas]
-    smooth = simplify_areas(areas, tolerance_m / cell_m)
-    return [shapely.transform(area, lambda places: places * cell_m + corner) for area in smooth]
-
-
-def _merged(raster: NDArray[np.int32]) -> dict[int, Any]:
-    """Return the area of each class of a raster [cells], counted from its first corner."""
-    from rasterio.features import shapes
-
-    parts: dict[int, list[Any]] = {}
-    for outline, level in shapes(raster, mask=raster >= 0, connectivity=4):
-        shell, *holes = outline["coordinates"]
-        parts.setdefault(int(level), []).append(shapely.Polygon(shell, holes))
-    return {level: shapely.multipolygons(found) for level, found in sorted(parts.items())}
-
-
-def simplify_areas(areas: Sequence[Any], tolerance: float) -> list[Any]:
-    """Return areas simplified together, so that neighbours keep their common edge.
-
-    Parameters
-    ----------
-    areas
-        Polygons that do not overlap; empty ones stay empty.
-    tolerance
-        Side of the square details that vanish, in the unit of the coordinates.
-    """
-    filled = [i for i, area in enumerate(areas) if not area.is_empty]
-    if tolerance <= 0 or not filled:
-        return list(areas)
-    simple = list(areas)
-    for i, area in zip(filled, shapely.coverage_simplify([areas[i] for i in filled], tolerance), strict=True):
-        simple[i] = area
-    return simple
-
-
-def clip_area(area: Any, land: Any) -> Any:
-    """Return the part of an area that lies on land, without the lines and points where they only touch.
-
-    Parameters
-    ----------
-    area, land
-        Shapely (multi)polygons [m]; `land` None cuts nothing.
-    """
-    if land is None or area.is_empty:
-        return area
-    parts = shapely.get_parts(shapely.get_parts(shapely.intersection(area, land)))
-    return shapely.MultiPolygon([part for part in parts if part.geom_type == "Polygon"])
+    power = float(10.0 ** np.floor(np.log10(longest_m)))
+    metres = max(step * power for step in (1.0, 2.0, 5.0) if step * power <= longest_m)
+    return metres, f"{metres / KM:g} km" if metres >= KM else f"{metres:g} m"

@@ -21,7 +21,7 @@ from geoedge.files import write_whole
 from geoedge.maps.credit import ODBL_CREDIT
 from geoedge.maps.inline import policy, shared_head
 from geoedge.maps.wire import UNIT, script_json
-from geoedge.maps.words import plain_text
+from geoedge.texts import plain_text
 
 __all__ = ["LIMIT_BYTES", "MapLayer", "MapPage", "RunData"]
 

@@ -14,7 +14,8 @@ from geoedge.maps.page import LIMIT_BYTES, MapLayer, MapPage
 from geoedge.maps.samples import lattice
 from geoedge.maps.scales import demand_scale, profile_scale
 from geoedge.maps.wire import encode_point, encode_polygons
-from geoedge.maps.words import percent, plain_text
+from geoedge.maps.words import percent
+from geoedge.texts import plain_text
 from geoedge.units import M2_PER_KM2
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from geoedge.maps.levels import LevelScale, encode_digits
 from geoedge.maps.wire import encode_point
-from geoedge.maps.words import byte_count, clock, percent, plain_text
+from geoedge.maps.words import byte_count, clock, percent
+from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
     from geoedge.city import City

@@ -14,6 +14,7 @@ from geoedge.units import M2_PER_KM2
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from geoedge.city import City
     from geoedge.results import Results
@@ -178,13 +179,12 @@ def people(results: Results, city: City, number: int) -> dict[str, Any] | None:
     if not len(everybody):
         return None
     chosen = everybody[np.unique(np.linspace(0, len(everybody) - 1, number).round().astype(np.int64))]
-    rows = table.filter(np.isin(user, chosen)).to_pandas().sort_values("created_s", kind="stable")
-    last = rows.groupby(["epoch", "user"], as_index=False).last()
+    last = _last_seen(table.filter(np.isin(user, chosen)))
     shape = (int(results.epochs["epoch"].max()) + 1, len(chosen))
     lonlat = np.full((*shape, 2), np.nan)
     activity = np.zeros(shape, dtype=np.int64)
     at = last["epoch"].to_numpy(dtype=np.int64), np.searchsorted(chosen, last["user"].to_numpy())
-    lonlat[at] = city.to_lonlat(last[["x_m", "y_m"]].to_numpy(dtype=np.float64))
+    lonlat[at] = city.to_lonlat(_places(last))
     activity[at] = last["activity"].to_numpy()
     x, y = (LevelScale.between(lonlat[..., axis]) for axis in (0, 1))
     return {
@@ -233,7 +233,8 @@ def with_people(cells: pd.DataFrame, results: Results) -> pd.DataFrame:
     from scipy.ndimage import gaussian_filter
 
     size = float(cells["cell_m"].iloc[0])
-    xy, last = _places(cells), _last_seen(results)
+    xy = _places(cells)
+    last = _last_seen(results.records.select(["user", "epoch", "created_s", "x_m", "y_m"]))
     corner = xy.min(axis=0) - size / 2
     epoch = cells["epoch"].to_numpy(dtype=np.int64)
     row, column = lattice(xy, corner, size)
@@ -270,8 +271,8 @@ def _places(table: pd.DataFrame) -> Floats:
     return table[["x_m", "y_m"]].to_numpy(dtype=np.float64)
 
 
-def _last_seen(results: Results) -> pd.DataFrame:
-    """Return where each person was at the last request of each epoch."""
-    table = results.records.select(["user", "epoch", "created_s", "x_m", "y_m"]).to_pandas()
+def _last_seen(records: pa.Table) -> pd.DataFrame:
+    """Return the last request of each person in each epoch."""
+    table = records.to_pandas()
     rows: pd.DataFrame = table[table["user"] >= 0].sort_values("created_s", kind="stable")
     return rows.drop_duplicates(["epoch", "user"], keep="last")

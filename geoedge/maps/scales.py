@@ -26,6 +26,8 @@ __all__ = [
     "coverage_scale",
     "demand_scale",
     "difference_scale",
+    "hexadecimal",
+    "oklab",
     "people_scale",
     "profile_scale",
     "ramp",
@@ -50,6 +52,7 @@ DARK_TTFT_RAMP = ("#152a33", "#1f5560", "#3f9a94", "#a5d59a", "#fdf6b5")
 OVER_CAPACITY = "#000000"
 SHAPES = ("circle", "square", "triangle", "diamond", "pentagon", "cross", "wedge", "hexagon")
 
+# Linear sRGB to OKLab (B. Ottosson, "A perceptual color space for image processing", 2020).
 _TO_LMS = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -66,16 +69,28 @@ _TO_LAB = np.array(
 )
 
 
-def _oklab(colours: Sequence[str]) -> Floats:
-    """Return the Oklab coordinates of hexadecimal colours, shape (n, 3)."""
+def oklab(colours: Sequence[str]) -> Floats:
+    """Return the Oklab coordinates of hexadecimal colours, shape (n, 3).
+
+    Parameters
+    ----------
+    colours
+        Colours as ``#rrggbb``.
+    """
     rgb = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in colours]) / 255.0
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     lab: Floats = np.cbrt(linear @ _TO_LMS.T) @ _TO_LAB.T
     return lab
 
 
-def _hexadecimal(lab: Floats) -> tuple[str, ...]:
-    """Return the hexadecimal colours of Oklab coordinates, clipped to what a screen can show."""
+def hexadecimal(lab: Floats) -> tuple[str, ...]:
+    """Return the hexadecimal colours of Oklab coordinates, clipped to what a screen can show.
+
+    Parameters
+    ----------
+    lab
+        Lightness and the two opponent axes, shape (n, 3).
+    """
     lms = (lab @ np.linalg.inv(_TO_LAB).T) ** 3
     linear = np.clip(lms @ np.linalg.inv(_TO_LMS).T, 0.0, 1.0)
     rgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
@@ -92,9 +107,9 @@ def ramp(anchors: Sequence[str], count: int) -> tuple[str, ...]:
     count
         How many colours to return, at least 1.
     """
-    lab = _oklab(anchors)
+    lab = oklab(anchors)
     at = np.linspace(0.0, len(anchors) - 1.0, count) if count > 1 else np.array([0.0])
-    return _hexadecimal(
+    return hexadecimal(
         np.column_stack([np.interp(at, np.arange(len(anchors)), lab[:, axis]) for axis in range(3)])
     )
 

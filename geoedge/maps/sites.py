@@ -14,8 +14,8 @@ from geoedge.maps.layers import land_layer, street_layer
 from geoedge.maps.page import LIMIT_BYTES, MapLayer, MapPage
 from geoedge.maps.scales import PROFILE_COLOURS, SHAPES, CategoryScale
 from geoedge.maps.wire import encode_point
-from geoedge.maps.words import plain_text
 from geoedge.sites._rows import counted
+from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

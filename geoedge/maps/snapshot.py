@@ -13,13 +13,13 @@ import shapely
 
 from geoedge.errors import OutputError
 from geoedge.files import write_whole
-from geoedge.maps.outlines import street_lines
+from geoedge.maps.outlines import scale_bar, street_lines
 from geoedge.maps.rundata import by_epoch, each, site_load
 from geoedge.maps.scales import REGION_OPACITY, BinnedScale, CategoryScale, utilisation_scale
 from geoedge.maps.view import RunView
-from geoedge.maps.words import percent, plain_text
+from geoedge.maps.words import percent
 from geoedge.style import MARKERS
-from geoedge.units import KM
+from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -250,11 +250,9 @@ def draw_scale_bar(axes: Axes) -> None:
     """Draw a scale bar of a round length into the south-west corner of axes in metres."""
     west, east = axes.get_xlim()
     south, north = axes.get_ylim()
-    length = 10.0 ** np.floor(np.log10((east - west) / 4))
-    length *= max(step for step in (1, 2, 5) if step * length <= (east - west) / 4)
+    length, label = scale_bar((east - west) / 4)
     x, y = west + 0.025 * (east - west), south + 0.03 * (north - south)
     axes.plot([x, x + length], [y, y], color=INK, linewidth=2, solid_capstyle="butt", zorder=9)
-    label = f"{length / KM:g} km" if length >= KM else f"{length:g} m"
     axes.text(
         x + length / 2, y + 0.012 * (north - south), label, ha="center", color=INK, fontsize=8, zorder=9
     )

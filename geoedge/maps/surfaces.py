@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from geoedge.maps.levels import LevelScale
 from geoedge.maps.page import MapLayer
+from geoedge.maps.samples import lattice
 from geoedge.maps.scales import (
     REGION_OPACITY,
     BinnedScale,
@@ -179,7 +180,7 @@ def encode_cells(cells: pd.DataFrame, cell_m: float) -> dict[str, Any]:
     """
     xy = cells[["x_m", "y_m"]].to_numpy(dtype=np.float64)
     corner = xy.min(axis=0) - cell_m / 2
-    column, row = np.floor((xy - corner) / cell_m).astype(np.int64).T
+    row, column = lattice(xy, corner, cell_m)
     width, height = int(column.max()) + 1, int(row.max()) + 1
     places, cell = np.unique(row * width + column, return_inverse=True)
     epoch = cells["epoch"].to_numpy(dtype=np.int64)

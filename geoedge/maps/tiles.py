@@ -8,7 +8,7 @@ from typing import Self
 
 from geoedge.errors import OutputError
 from geoedge.maps.page import MapLayer
-from geoedge.maps.words import plain_text
+from geoedge.texts import plain_text
 
 __all__ = ["EXAMPLE", "Tiles"]
 

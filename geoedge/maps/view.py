@@ -15,8 +15,9 @@ from geoedge.errors import CityError, OutputError
 from geoedge.maps.credit import map_credit
 from geoedge.maps.rundata import by_epoch, each
 from geoedge.maps.scales import CategoryScale, profile_scale
-from geoedge.maps.words import clock, percent, plain_text
+from geoedge.maps.words import clock, percent
 from geoedge.policies import POLICIES, Policy
+from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
     import geopandas

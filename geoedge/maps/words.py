@@ -1,13 +1,12 @@
-"""Words for the reader: names as safe text, and numbers in the unit that reads best."""
+"""Words for the reader: numbers in the unit that reads best."""
 
 from __future__ import annotations
 
 import math
 
 from geoedge import units
-from geoedge.texts import plain_text
 
-__all__ = ["byte_count", "clock", "percent", "plain_text", "points", "rate", "seconds"]
+__all__ = ["byte_count", "clock", "percent", "points", "rate", "seconds"]
 
 
 def seconds(value: float) -> str:

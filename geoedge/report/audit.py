@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from geoedge.maps.words import plain_text
 from geoedge.report._text import terminal
+from geoedge.texts import plain_text
 from geoedge.units import GB
 
 if TYPE_CHECKING:

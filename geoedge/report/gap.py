@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from geoedge.maps.words import plain_text
 from geoedge.report._narrow import show
 from geoedge.report._text import table, terminal
+from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
     from geoedge.compare import Gap

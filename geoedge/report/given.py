@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from geoedge.maps.words import plain_text
 from geoedge.report._narrow import show
-from geoedge.report._text import terminal
+from geoedge.report._text import table, terminal
+from geoedge.texts import plain_text
 from geoedge.units import GIB
 
 if TYPE_CHECKING:
@@ -43,11 +42,8 @@ def print_scenario(scenario: Scenario, *, brief: bool = False) -> None:
 
 
 def _profiles_table(workload: Workload) -> Table:
-    profiles = Table(title="Profiles", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("profile", "share of sites", "memory GiB", "concurrency"):
-        profiles.add_column(name, justify="left" if name == "profile" else "right")
-    for name in workload.type_names:
-        profiles.add_column(Text(f"hit {name}, token"), justify="right")
+    hits = (Text(f"hit {name}, token") for name in workload.type_names)
+    profiles = table("Profiles", "profile", "share of sites", "memory GiB", "concurrency", *hits)
     for s, name in enumerate(workload.profile_names):
         profiles.add_row(
             Text(name),
@@ -60,9 +56,8 @@ def _profiles_table(workload: Workload) -> Table:
 
 
 def _requests_table(workload: Workload) -> Table:
-    requests = Table(title="Request types", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("type", "probability", "prompt, token", "answer, token", "full prefill, s", "decode, s"):
-        requests.add_column(name, justify="left" if name == "type" else "right")
+    heads = ("probability", "prompt, token", "answer, token", "full prefill, s", "decode, s")
+    requests = table("Request types", "type", *heads)
     for q, name in enumerate(workload.type_names):
         requests.add_row(
             Text(name),
@@ -123,10 +118,10 @@ def print_city(city: City) -> None:
     console.print(
         Text(f"{city.name}: {city.area_km2:.2f} km² of land where people are, {city.crs}", style="bold")
     )
-    table = Table(box=None, pad_edge=False, show_header=False)
+    facts = Table(box=None, pad_edge=False, show_header=False)
     for key, value in _flat(city.report):
-        table.add_row(Text(key), Text(plain_text(_plain(value), 1000)))
-    show(console, table)
+        facts.add_row(Text(key), Text(plain_text(_plain(value), 1000)))
+    show(console, facts)
     console.print(Text(city.attribution))
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from geoedge.maps.words import plain_text
 from geoedge.report._narrow import show
 from geoedge.report._text import number, table, terminal
+from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,18 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from geoedge.compare.columns import ENSEMBLE, TWINS
 from geoedge.compare.tables import planned
-from geoedge.maps.words import plain_text
 from geoedge.report._narrow import show
-from geoedge.report._text import number, terminal, with_half, with_interval
+from geoedge.report._text import number, table, terminal, with_half, with_interval
 from geoedge.results import Results
 from geoedge.sites._rows import counted
+from geoedge.texts import plain_text
 from geoedge.units import GB, clock
 
 __all__ = ["print_run"]
@@ -79,11 +78,9 @@ def _window_line(meta: Mapping[str, Any]) -> str:
 def _answers_table(results: Results) -> Table:
     answers = results.tables["answers"]
     columns = list(dict.fromkeys(answers["column"]))
-    table = Table(title="The three answers", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    table.add_column("")
-    for column in columns:
-        table.add_column(Text(column.replace(": ", ":\n")), justify="right")
+    heads = (Text(column.replace(": ", ":\n")) for column in columns)
+    made = table("The three answers", "", "", *heads, left=2)
+    made.columns[0].no_wrap = True
     for metric in dict.fromkeys(answers["metric"]):
         rows = answers[answers["metric"] == metric].set_index("column")
         unit = str(rows["unit"].iloc[0])
@@ -91,10 +88,10 @@ def _answers_table(results: Results) -> Table:
             with_interval(*rows.loc[column, ["value", "low", "high"]]) if column in rows.index else "–"
             for column in columns
         ]
-        table.add_row(Text(str(rows["label"].iloc[0])), unit, *cells)
-    table.caption = " ".join(_answers_footer(results.meta, columns))
-    table.caption_justify = "left"
-    return table
+        made.add_row(Text(str(rows["label"].iloc[0])), unit, *cells)
+    made.caption = " ".join(_answers_footer(results.meta, columns))
+    made.caption_justify = "left"
+    return made
 
 
 def _answers_footer(meta: Mapping[str, Any], columns: Sequence[str]) -> Iterator[str]:
@@ -112,31 +109,22 @@ def _answers_footer(meta: Mapping[str, Any], columns: Sequence[str]) -> Iterator
 
 def _policies_table(results: Results) -> Table:
     policies = results.tables["policies"]
-    table = Table(
-        title="TTFT coverage by routing policy", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
-    )
-    table.add_column("policy")
-    for column in policies.columns[1:]:
-        table.add_column(str(column), justify="right")
+    made = table("TTFT coverage by routing policy", "policy", *map(str, policies.columns[1:]))
     for row in policies.itertuples(index=False):
-        table.add_row(Text(str(row[0])), *(number(value) for value in row[1:]))
-    return table
+        made.add_row(Text(str(row[0])), *(number(value) for value in row[1:]))
+    return made
 
 
 def _hottest_table(results: Results) -> Table:
     sites = results.site_table().head(HOTTEST)
-    table = Table(
-        title="Hottest sites (by missed requests)", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
-    )
-    for name in ("site", "kind", "profile at start"):
-        table.add_column(name, max_width=30, overflow="ellipsis", no_wrap=True)
-    for name in ("requests", "missed", "of all misses", "utilisation", "mean wait s", "prefill s/s"):
-        table.add_column(name, justify="right")
+    heads = ("requests", "missed", "of all misses", "utilisation", "mean wait s", "prefill s/s")
+    made = table("Hottest sites (by missed requests)", "site", "kind", "profile at start", *heads, left=3)
+    _cut(made.columns[:3], 30)
     profile_of = results.sites.set_index("site")["profile"]
     for row in sites.to_dict("records"):
         name = plain_text(row["name"]) or f"site {row['site']}"
         profile = results.meta["profile_names"][int(profile_of[row["site"]])]
-        table.add_row(
+        made.add_row(
             Text(name),
             Text(plain_text(row["kind"])),
             Text(profile),
@@ -147,7 +135,13 @@ def _hottest_table(results: Results) -> Table:
             f"{row['mean_wait_s']:.2f}",
             f"{row['prefill_s_per_s']:.2f}",
         )
-    return table
+    return made
+
+
+def _cut(columns: Sequence[Column], width: int) -> None:
+    """Cut long words off instead of folding them."""
+    for column in columns:
+        column.max_width, column.overflow, column.no_wrap = width, "ellipsis", True
 
 
 def _moves_table(results: Results) -> Table | Text:
@@ -157,19 +151,12 @@ def _moves_table(results: Results) -> Table | Text:
         return Text(f"Controller ({results.meta['controller']}): no moves.")
     moved = actions["bytes_moved"].sum() / GB
     first = " (first replication)" if results.meta.get("replications", 1) > 1 else ""
-    table = Table(
-        title=f"Controller: {counted(len(actions), 'move')}, {moved:.1f} GB{first}",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    for name in ("time", "action", "site", "from → to"):
-        table.add_column(name, max_width=34, overflow="ellipsis", no_wrap=True)
-    for name in ("GB", "predicted gain"):
-        table.add_column(name, justify="right")
+    title = f"Controller: {counted(len(actions), 'move')}, {moved:.1f} GB{first}"
+    made = table(title, "time", "action", "site", "from → to", "GB", "predicted gain", left=4)
+    _cut(made.columns[:4], 34)
     site_name = results.sites.set_index("site")["name"]
     for row in actions.head(MOVES).to_dict("records"):
-        table.add_row(
+        made.add_row(
             clock(row["time_s"]),
             str(row["action"]),
             Text(plain_text(site_name[row["site"]]) or f"site {row['site']}"),
@@ -181,29 +168,16 @@ def _moves_table(results: Results) -> Table | Text:
     repairs = len(results.actions) - len(actions)
     more += [f"{repairs} repairs of sites by themselves"] if repairs else []
     if more:
-        table.caption = f"{' and '.join(more)} in actions.parquet"
-    return table
+        made.caption = f"{' and '.join(more)} in actions.parquet"
+    return made
 
 
 def _gain_table(results: Results) -> Table:
-    table = Table(
-        title="What the moves promised and brought (coverage against the same run without controller)",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    for name in (
-        "epoch from",
-        "moves",
-        "GB",
-        "still",
-        "with controller",
-        "predicted so far",
-        "realised so far",
-    ):
-        table.add_column(name, justify="right")
+    heads = ("epoch from", "moves", "GB", "still", "with controller", "predicted so far", "realised so far")
+    title = "What the moves promised and brought (coverage against the same run without controller)"
+    made = table(title, *heads, left=0)
     for row in results.tables["control_epochs"].to_dict("records"):
-        table.add_row(
+        made.add_row(
             clock(row["start_s"]),
             f"{row['moves']:.1f}",
             f"{row['bytes_moved'] / GB:.2f}",
@@ -214,6 +188,6 @@ def _gain_table(results: Results) -> Table:
         )
     count = results.meta.get("replications", 1)
     runs, shown = ("one run", "it shows") if count == 1 else (f"mean of {count} runs", "paired runs show")
-    table.caption = f"{runs}; gains of all moves so far, as predicted when they were made and as {shown}"
-    table.caption_justify = "left"
-    return table
+    made.caption = f"{runs}; gains of all moves so far, as predicted when they were made and as {shown}"
+    made.caption_justify = "left"
+    return made

@@ -10,10 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from geoedge.maps.words import plain_text
 from geoedge.report._narrow import show
 from geoedge.report._text import table, terminal
 from geoedge.sites._rows import counted
+from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
     from geoedge.sites import SiteSurvey

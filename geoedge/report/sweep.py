@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from geoedge.compare.columns import interval
-from geoedge.maps.words import plain_text
+from geoedge.compare.columns import interval, named
 from geoedge.report._narrow import show
 from geoedge.report._text import number, table, terminal, with_half
+from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,13 +54,9 @@ def summary(runs: pd.DataFrame, values: Mapping[str, Sequence[Any]]) -> pd.DataF
     for line in lines:
         coverage = line["coverage"].to_numpy()
         row = {key: line[key].iloc[0] for key in values} | {"replications": count}
-        row |= _named("coverage", interval(coverage)) | _named("change", interval(coverage - first))
+        row |= named("coverage", interval(coverage)) | named("change", interval(coverage - first))
         rows.append(row | {name: float(line[name].mean()) for name in MEANS if name in line})
     return pd.DataFrame(rows)
-
-
-def _named(name: str, values: tuple[float, float, float]) -> dict[str, float]:
-    return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
 
 
 def print_sweep(

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from geoedge.answers import metric_words
-from geoedge.maps.words import plain_text
 from geoedge.report._narrow import show
 from geoedge.report._text import number, table, terminal
+from geoedge.texts import plain_text
 from geoedge.units import GIB
 
 if TYPE_CHECKING:

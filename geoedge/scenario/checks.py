@@ -159,8 +159,7 @@ def _memory_room(scenario: Scenario) -> Iterator[str]:
             "for keys and values, must be positive; take more memory or a smaller model"
         )
         return
-    longest = max(request.prompt_tokens + request.output_tokens for request in work.requests)
-    need = gpu.runtime_bytes_per_request or memory.runtime_bytes(longest, gpu.kv_bytes_per_token)
+    need = memory.request_bytes(gpu, work)
     for index, profile in enumerate(work.profiles):
         stored = _stored_bytes(profile, work.prefixes, gpu.kv_bytes_per_token)
         if profile.concurrency is None and memory.concurrency(usable, stored, need) < 1:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from geoedge.scenario import toml
-from geoedge.scenario.sections import Name, Section, Weight
+from geoedge.scenario.base import Name, Section, Weight
 
 if TYPE_CHECKING:
     from geoedge.scenario import Scenario

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from geoedge.scenario.workload import HardwareConfig, WorkloadConfig
 
 __all__ = ["concurrency", "runtime_bytes", "usable_kv_bytes"]
 
@@ -38,6 +42,30 @@ def runtime_bytes(longest_tokens: int, kv_bytes_per_token: int) -> int:
         Keys and values κ of one token [B/token].
     """
     return longest_tokens * kv_bytes_per_token
+
+
+def longest_tokens(workload: WorkloadConfig) -> int:
+    """Return the longest prompt with its answer [token].
+
+    Parameters
+    ----------
+    workload
+        A scenario's workload.
+    """
+    return max(request.prompt_tokens + request.output_tokens for request in workload.requests)
+
+
+def request_bytes(hardware: HardwareConfig, workload: WorkloadConfig) -> int:
+    """Return the memory of one running request m_run as a scenario states it, or by its longest [B].
+
+    Parameters
+    ----------
+    hardware, workload
+        Tables of the scenario.
+    """
+    return hardware.runtime_bytes_per_request or runtime_bytes(
+        longest_tokens(workload), hardware.kv_bytes_per_token
+    )
 
 
 def concurrency(usable_bytes: int, persistent_bytes: int, request_bytes: int) -> int:

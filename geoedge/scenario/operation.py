@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from geoedge.policies import POLICIES, ClosedForm
-from geoedge.scenario.sections import MAX_BYTES, Section
+from geoedge.scenario.base import MAX_BYTES, Section
 
 __all__ = [
     "AdmissionConfig",
@@ -19,49 +19,40 @@ __all__ = [
 ]
 
 
-_Share = Annotated[float, Field(ge=0.0, le=1.0)]
-_Weight = Annotated[float, Field(ge=0.0, le=1000.0)]
-_Ratio = Annotated[float, Field(ge=1.0, le=1e9)]
+def _number(policy: str, name: str, description: str) -> Any:
+    """Return the field of a policy's number, within the policy's own bounds."""
+    about = POLICIES[policy].parameters[name]
+    return Field(default=None, ge=about.low, le=about.high, description=f"{policy}: {description}")
 
 
 class PolicyConfig(Section):
     """Numbers of routing policies; each belongs to one of them, and where omitted the policy's own default holds."""
 
-    z: float | None = Field(
-        default=None,
-        ge=0.0,
-        le=10.0,
-        description="risk_aware: standard deviations of the wait that are added to it [–]",
+    z: float | None = _number("risk_aware", "z", "standard deviations of the wait that are added to it [–]")
+    temperature_s: float | None = _number(
+        "softmax", "temperature_s", "cost differences that are overlooked [s]"
     )
-    temperature_s: float | None = Field(
-        default=None, ge=1e-6, le=3600.0, description="softmax: cost differences that are overlooked [s]"
+    overlap_score_weight: float | None = _number(
+        "dynamo_kv", "overlap_score_weight", "weight of the blocks to prefill [–]"
     )
-    overlap_score_weight: _Weight | None = Field(
-        default=None, description="dynamo_kv: weight of the blocks to prefill [–]"
+    router_temperature: float | None = _number(
+        "dynamo_kv", "router_temperature", "softmax temperature; 0 takes the least cost [–]"
     )
-    router_temperature: _Weight | None = Field(
-        default=None, description="dynamo_kv: softmax temperature; 0 takes the least cost [–]"
+    block_tokens: float | None = _number("dynamo_kv", "block_tokens", "tokens of a block [token]")
+    cache_threshold: float | None = _number(
+        "sglang_cache_aware", "cache_threshold", "match from which the longest is taken [–]"
     )
-    block_tokens: float | None = Field(
-        default=None, ge=1.0, le=4096.0, description="dynamo_kv: tokens of a block [token]"
+    balance_abs_threshold: float | None = _number(
+        "sglang_cache_aware", "balance_abs_threshold", "difference of unbalanced loads [requests]"
     )
-    cache_threshold: _Share | None = Field(
-        default=None, description="sglang_cache_aware: match from which the longest is taken [–]"
+    balance_rel_threshold: float | None = _number(
+        "sglang_cache_aware", "balance_rel_threshold", "ratio of unbalanced loads [–]"
     )
-    balance_abs_threshold: float | None = Field(
-        default=None,
-        ge=0.0,
-        le=1e9,
-        description="sglang_cache_aware: difference of unbalanced loads [requests]",
-    )
-    balance_rel_threshold: _Ratio | None = Field(
-        default=None, description="sglang_cache_aware: ratio of unbalanced loads [–]"
-    )
-    beta: _Weight | None = Field(default=None, description="production_stack: weight of the load [–]")
-    prefix_weight: _Weight | None = Field(default=None, description="llm_d: weight of the cached share [–]")
-    queue_weight: _Weight | None = Field(default=None, description="llm_d: weight of the queue [–]")
-    kv_weight: _Weight | None = Field(default=None, description="llm_d: weight of the free KV memory [–]")
-    balance_ratio: _Ratio | None = Field(default=None, description="preble: ratio of unbalanced loads [–]")
+    beta: float | None = _number("production_stack", "beta", "weight of the load [–]")
+    prefix_weight: float | None = _number("llm_d", "prefix_weight", "weight of the cached share [–]")
+    queue_weight: float | None = _number("llm_d", "queue_weight", "weight of the queue [–]")
+    kv_weight: float | None = _number("llm_d", "kv_weight", "weight of the free KV memory [–]")
+    balance_ratio: float | None = _number("preble", "balance_ratio", "ratio of unbalanced loads [–]")
 
     @property
     def given(self) -> dict[str, float]:

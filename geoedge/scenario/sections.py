@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from geoedge.scenario.base import MAX_BYTES, Hourly, Name, Section, Weight
+from geoedge.scenario.base import MAX_BYTES, Hourly, Section
 from geoedge.scenario.workload import (
     HardwareConfig,
     PlaceWeight,
@@ -18,7 +18,6 @@ from geoedge.scenario.workload import (
 )
 
 __all__ = [
-    "MAX_BYTES",
     "PROCESS_PARAMETERS",
     "CityConfig",
     "DemandConfig",
@@ -26,7 +25,6 @@ __all__ = [
     "FieldConfig",
     "HardwareConfig",
     "MobilityConfig",
-    "Name",
     "PlaceWeight",
     "PlanConfig",
     "PrefixConfig",
@@ -39,7 +37,6 @@ __all__ = [
     "SitesConfig",
     "StateConfig",
     "TargetConfig",
-    "Weight",
     "WorkloadConfig",
 ]
 

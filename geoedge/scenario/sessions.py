@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field
 
 from geoedge.scenario import memory
-from geoedge.scenario.sections import MAX_BYTES, Section
+from geoedge.scenario.base import MAX_BYTES, MAX_TOKENS, Section
 from geoedge.units import GIB
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["HANDOVERS", "SessionsConfig", "added_tokens", "context_limit", "most_turns", "problems"]
 
-HANDOVERS = ("by_cost", "stay", "migrate", "re_prefill")
+Handover = Literal["by_cost", "stay", "migrate", "re_prefill"]
+HANDOVERS: tuple[Handover, ...] = get_args(Handover)
 """What may become of a warm state: see `SessionsConfig.handover`."""
 SESSION_LAWS = ("prefill_plus_decode", "deterministic")
 """Service laws whose service holds the prefill itself, so that a warm state shortens it."""
@@ -50,10 +51,10 @@ class SessionsConfig(Section):
     turn_tokens: int | None = Field(
         default=None,
         ge=1,
-        le=10_000_000,
+        le=MAX_TOKENS,
         description="tokens that a later turn adds; the type's prompt beyond its prefix if omitted [token]",
     )
-    handover: Literal["by_cost", "stay", "migrate", "re_prefill"] = Field(
+    handover: Handover = Field(
         default="by_cost",
         description="the router weighs every site with the cheapest of stay, fetch and recompute there; or the turn "
         "stays where its state is; or it goes where a new session would go, and fetches or recomputes [–]",
@@ -83,9 +84,9 @@ class SessionsConfig(Section):
 
 def context_limit(sessions: SessionsConfig, hardware: HardwareConfig, workload: WorkloadConfig) -> int:
     """Return the longest prompt with history and answer [token]: the model's, or what m_run holds."""
-    longest = max(request.prompt_tokens + request.output_tokens for request in workload.requests)
-    need = hardware.runtime_bytes_per_request or memory.runtime_bytes(longest, hardware.kv_bytes_per_token)
-    return min(sessions.context_tokens, need // hardware.kv_bytes_per_token)
+    return min(
+        sessions.context_tokens, memory.request_bytes(hardware, workload) // hardware.kv_bytes_per_token
+    )
 
 
 def added_tokens(sessions: SessionsConfig, request: RequestConfig, workload: WorkloadConfig) -> int:
@@ -117,7 +118,7 @@ def problems(scenario: Scenario) -> Iterator[str]:
 
 def _room(scenario: Scenario, sessions: SessionsConfig) -> Iterator[str]:
     work = scenario.workload
-    longest = max(request.prompt_tokens + request.output_tokens for request in work.requests)
+    longest = memory.longest_tokens(work)
     if sessions.context_tokens < longest:
         yield (
             f"sessions.context_tokens = {sessions.context_tokens}: the longest prompt with its answer has {longest} "

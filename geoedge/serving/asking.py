@@ -21,7 +21,6 @@ __all__ = ["Book", "Way", "serve_asking"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-READS_NOTHING = 0
 
 
 class Way(NamedTuple):

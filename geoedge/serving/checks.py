@@ -29,12 +29,12 @@ def spread(name: str, values: npt.ArrayLike, n: int) -> npt.NDArray[np.generic]:
 
 
 def table(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Floats:
-    """Return a table of nonnegative times [s] of a given shape."""
-    times = np.array(values, dtype=np.float64)
-    if times.shape != shape:
-        msg = f"`{name}` must have shape {shape}, not {times.shape}"
+    """Return a table of nonnegative numbers of a given shape."""
+    found = np.array(values, dtype=np.float64)
+    if found.shape != shape:
+        msg = f"`{name}` must have shape {shape}, not {found.shape}"
         raise GeoEdgeError(msg)
-    if not (np.isfinite(times).all() and (times >= 0).all()):
-        msg = f"`{name}` must be finite times >= 0 in s"
+    if not (np.isfinite(found).all() and (found >= 0).all()):
+        msg = f"`{name}` must be finite numbers >= 0"
         raise GeoEdgeError(msg)
-    return times
+    return found

@@ -298,12 +298,12 @@ class ServingEngine:
         GeoEdgeError
             If the clock stands elsewhere, or the site is none of the engine.
         """
-        if hit_row is not None and self.stations.warm is not None:
-            self.stations.warm.hits[site] = hit_row
         self._checked_site(site)
         if time_s is not None and time_s != self.clock_s:
             msg = f"`time_s` must be the clock, {self.clock_s} s, not {time_s}; run until then first"
             raise GeoEdgeError(msg)
+        if hit_row is not None and self.stations.warm is not None:
+            self.stations.warm.hits[site] = table("hit_row", hit_row, self.decode_time.shape)
         if self.doors.close_at < np.inf:
             admits(site, self.clock_s, self.doors, self.stations)
         row = self.stations.sites[site]

@@ -33,11 +33,11 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 SECONDS_COUNTED = {
-    "nearest": (0.0, 0.0, 0.0),
-    "prefix_only": (1.0, 0.0, 0.0),
-    "load_aware": (1.0, 1.0, 0.0),
+    "nearest": (0.0, 0.0),
+    "prefix_only": (1.0, 0.0),
+    "load_aware": (1.0, 1.0),
 }
-"""How often prefill, wait and its standard deviation count in the closed forms."""
+"""How often prefill and wait count in the closed forms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +185,11 @@ class InquiringRouting:
         policy = self.policy
         if policy.rule in (Rule.SECONDS, Rule.SOFTMAX):
             z = numbers if policy.name == "risk_aware" else (0.0,)
-            counted = SECONDS_COUNTED[policy.solved_as][:2]
-            numbers = (*counted, *z, *(numbers if policy.rule == Rule.SOFTMAX else ()))
+            numbers = (
+                *SECONDS_COUNTED[policy.solved_as],
+                *z,
+                *(numbers if policy.rule == Rule.SOFTMAX else ()),
+            )
         return Way(
             int(policy.rule),
             np.array([*numbers, 0.0]),
@@ -217,7 +220,8 @@ class InquiringRouting:
 
     def take_up(self, advert: Advert, clock_s: float, doors: Doors, stations: Stations) -> None:
         """Hear an advert."""
-        self._refuse(advert)
+        heeded = advert if self.policy.reads != "nothing" else Advert()
+        self._refuse(heeded)
         prefill = advert.believed_prefill(stations.prefill)
         hit, tokens = np.zeros(prefill.shape), np.ones(prefill.shape[1])
         if self.prompts is not None:
@@ -226,7 +230,6 @@ class InquiringRouting:
                 np.isfinite(prefill), self.prompts.hit_share(np.nan_to_num(prefill, posinf=0.0)), 0.0
             )
         self._book = Book(prefill, hit, hit @ tokens, tokens, self._blocks_each)
-        heeded = advert if self.policy.reads != "nothing" else Advert()
         if heeded.continues(self.advert):
             self._routers = continued(self._routers, heeded)
         else:
@@ -237,7 +240,7 @@ class InquiringRouting:
         self.advert = heeded
 
     def _refuse(self, advert: Advert) -> None:
-        """Refuse what the policy cannot hear from this advert."""
+        """Refuse what the policy cannot hear from an advert that it heeds."""
         name = self.policy.name
         if self.policy.reads == "count" and (advert.kind == "static" or advert.scope == "tier"):
             msg = (

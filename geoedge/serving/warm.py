@@ -122,7 +122,7 @@ class SessionRules:
             if not (np.asarray(getattr(self, name)) > 0).all():
                 msg = f"`{name}` must be above 0, not {getattr(self, name)}"
                 raise GeoEdgeError(msg)
-        if np.shape(self.hit_tokens) != (np.shape(self.hit_tokens)[0], np.size(self.answer_tokens)):
+        if np.shape(self.hit_tokens)[1:] != (np.size(self.answer_tokens),):
             msg = (
                 f"`hit_tokens` must have a column for each of {np.size(self.answer_tokens)} request types, not shape "
                 f"{np.shape(self.hit_tokens)}"

@@ -136,7 +136,7 @@ class ControllerAgent(mesa.Agent):  # type: ignore[misc]  # Mesa is untyped
 
     @property
     def moved_bytes(self) -> float:
-        """Bytes moved so far [B]."""
+        """Bytes moved so far, by plans and by what sites repair themselves [B]."""
         return float(np.sum([entry.action.bytes_moved for entry in self.model.operator.log]))
 
     def step(self) -> None:

@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 
     from geoedge.control.placement import PlacementEvent
     from geoedge.results import Results
+    from geoedge.scenario import ControlConfig
+    from geoedge.workload import Workload
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
+    _History = tuple[Floats, Ints]
 
 __all__ = ["RunAudit", "audit_run"]
 
@@ -67,7 +70,7 @@ def audit_run(results: Results) -> RunAudit:
         return _audited(results)
     except GeoEdgeError:
         raise
-    except (LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         what = f"{type(error).__name__}: {error}".splitlines()[0]
         msg = f"{results.label}: its tables do not belong together ({what}); something was changed or damaged, run again"
         raise GeoEdgeError(msg) from error
@@ -90,6 +93,7 @@ def _audited(results: Results) -> RunAudit:
 def _violations(results: Results, journal: list[PlacementEvent], log: list[LogEntry] | None) -> Iterator[str]:
     scenario = Scenario.from_dict(tomllib.loads(results.scenario_toml), source="scenario.toml")
     control, workload = scenario.control, build_workload(scenario.workload, scenario.hardware)
+    _refuse_unknown(results, len(workload.profile_names))
     memory = site_memory(scenario.workload, scenario.hardware, workload)
     initial = results.sites["profile"].to_numpy().astype(np.int64)
     broken = audit_journal(
@@ -104,15 +108,33 @@ def _violations(results: Results, journal: list[PlacementEvent], log: list[LogEn
     if log is None:
         yield "the table of actions and the journal do not have the same changes"
     else:
-        yield from _books(results, scenario, journal, log, memory, initial, told=not broken)
+        yield from _books(results, control, workload, journal, log, memory, initial, told=not broken)
+    history = _history(journal, initial)
     counted = None if PLANNERS[control.controller].at_once else memory
-    yield from _requests(results, journal, initial, counted)
-    yield from _epochs(results, journal, initial)
+    yield from _requests(results, history, journal, initial, counted)
+    yield from _epochs(results, history)
+
+
+def _refuse_unknown(results: Results, profiles: int) -> None:
+    """Refuse tables that name sites or profiles that there are not, before anything is counted by them."""
+    placement, n = results.tables["placement"], len(results.sites)
+    for table, frame, column, least, end in (
+        ("sites", results.sites, "profile", 0, profiles),
+        ("placement", placement, "site", 0, n),
+        ("placement", placement, "from_profile", -1, profiles),
+        ("placement", placement, "to_profile", -1, profiles),
+        ("epochs", results.epochs, "site", 0, n),
+    ):
+        wrong = frame[column][~frame[column].isin(range(least, end))]
+        if len(wrong):
+            msg = f"{column} = {wrong.iloc[0]} in {table}.parquet, known are {least} to {end - 1}"
+            raise LookupError(msg)
 
 
 def _books(
     results: Results,
-    scenario: Scenario,
+    control: ControlConfig,
+    workload: Workload,
     journal: list[PlacementEvent],
     log: list[LogEntry],
     memory: SiteMemory,
@@ -121,11 +143,11 @@ def _books(
     told: bool,
 ) -> Iterator[str]:
     """Say where actions and decisions break rules, or do not agree with the journal, unless that is broken itself."""
-    control, planner = scenario.control, PLANNERS[scenario.control.controller]
-    at_once, budget = planner.at_once, np.inf if planner.at_once else control.migration_budget_bytes
+    at_once = PLANNERS[control.controller].at_once
+    budget = np.inf if at_once else control.migration_budget_bytes
     limits = make_limits(
         len(initial),
-        build_workload(scenario.workload, scenario.hardware).hit_tokens,
+        workload.hit_tokens,
         budget_bytes=budget,
         fallback_floor=control.fallback_floor,
         deep_cap=control.deep_cap,
@@ -153,7 +175,11 @@ def _books(
 
 
 def _requests(
-    results: Results, journal: list[PlacementEvent], initial: Ints, memory: SiteMemory | None
+    results: Results,
+    history: _History,
+    journal: list[PlacementEvent],
+    initial: Ints,
+    memory: SiteMemory | None,
 ) -> Iterator[str]:
     """Say what requests do not agree with: themselves, what sites held, and the memory there is, if it is counted."""
     column = {name: results.records.column(name).to_numpy() for name in _REQUEST_COLUMNS}
@@ -163,7 +189,7 @@ def _requests(
     for k, (early, late) in enumerate(pairwise(times)):
         for row in np.flatnonzero(~(early <= late))[:1]:
             yield f"a request is {('created', 'there', 'started')[k]} at {early[row]} s and goes on at {late[row]} s"
-    held = _held_at(journal, initial, site, started)
+    held = _held_at(history, site, started)
     wrong = np.flatnonzero(held != column["profile"][ran])
     if wrong.size:
         k = wrong[0]
@@ -186,19 +212,24 @@ _REQUEST_COLUMNS = (
 )
 
 
-def _held_at(journal: list[PlacementEvent], initial: Ints, site: Ints, time_s: Floats) -> Ints:
+def _history(journal: list[PlacementEvent], initial: Ints) -> _History:
+    """Return from when on [s] sites hold something else, shape (k,), and what, shape (k, n)."""
+    since, profiles = zip(*held_over_time(journal, initial), strict=True)
+    return np.array(since), np.stack(profiles)
+
+
+def _held_at(history: _History, site: Ints, time_s: Floats) -> Ints:
     """Return what sites held at some times, shape (m,); a change counts from its very instant on."""
-    history = held_over_time(journal, initial)
-    at = np.searchsorted([since for since, _ in history], time_s, side="right") - 1
-    return np.asarray(np.stack([profile for _, profile in history])[at, site])
+    since, profiles = history
+    return np.asarray(profiles[np.searchsorted(since, time_s, side="right") - 1, site])
 
 
-def _epochs(results: Results, journal: list[PlacementEvent], initial: Ints) -> Iterator[str]:
+def _epochs(results: Results, history: _History) -> Iterator[str]:
     """Say where the table of epochs does not end with what the journal says; at the very end both may be."""
     for epoch, rows in results.epochs.groupby("epoch"):
         site, ends = rows["site"].to_numpy(), rows["end_s"].to_numpy()
-        before = _held_at(journal, initial, site, np.nextafter(ends, -np.inf))
-        after, told = _held_at(journal, initial, site, ends), rows["profile_at_end"].to_numpy()
+        before = _held_at(history, site, np.nextafter(ends, -np.inf))
+        after, told = _held_at(history, site, ends), rows["profile_at_end"].to_numpy()
         wrong = np.flatnonzero((told != before) & (told != after))
         if wrong.size:
             yield f"epoch {epoch}: site {site[wrong[0]]} ends it with another profile than the journal says"

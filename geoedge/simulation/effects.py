@@ -104,13 +104,11 @@ class Disturbances:
         self._given_up: Counter[Occurrence] = Counter()
         self._restored_bytes: defaultdict[Occurrence, float] = defaultdict(float)
         self._crowds: dict[int, tuple[int, Drawn]] = {}
+        first = residents
         for k, one in enumerate(self.happening):
             if one.crowd is not None:
-                first = residents + sum(crowd.people for crowd in self._people(k))
                 self._crowds[k] = first, ask_in_crowd(one, one.crowd, study.city, rates, seed, first)
-
-    def _people(self, before: int) -> list[Any]:
-        return [one.crowd for one in self.happening[:before] if one.crowd is not None]
+                first += one.crowd.people
 
     def asked(self, drawn: Drawn, start_s: float, end_s: float) -> Drawn:
         """Return what is asked in an epoch, crowds among the residents.
@@ -123,11 +121,6 @@ class Disturbances:
             The epoch [s since midnight].
         """
         return with_crowd(drawn, [crowd for _, crowd in self._crowds.values()], start_s, end_s)
-
-    @property
-    def controller_down(self) -> bool:
-        """Whether the controller is down now."""
-        return self._active["controller_down"] > 0
 
     def next_s(self) -> float:
         """Return when something begins or ends next [s since midnight]; infinite if nothing does."""
@@ -217,14 +210,13 @@ class Disturbances:
 
     def note(self, now_s: float, held: NDArray[np.int64], usable: NDArray[np.int64]) -> None:
         """Note what sites hold from now on [s since midnight] and what of it they can use, each of shape (n,)."""
-        for site in [site for site, spell in self._lacking.items() if spell.usable != usable[site]]:
-            self._lacking.pop(site).until_s = now_s
+        for site, spell in list(self._lacking.items()):
+            if usable[site] == held[site] or usable[site] != spell.usable:
+                self._lacking.pop(site).until_s = now_s
         for site in np.flatnonzero(usable != held).tolist():
             if site not in self._lacking:
                 self._lacking[site] = _Spell(site, int(usable[site]), now_s)
                 self._spells.append(self._lacking[site])
-        for site in [site for site in self._lacking if usable[site] == held[site]]:
-            self._lacking.pop(site).until_s = now_s
 
     def used(
         self, site: NDArray[np.int64], profile: NDArray[np.int64], started_s: NDArray[np.float64]

@@ -92,7 +92,7 @@ class Gauges:
 
     @property
     def moved_bytes(self) -> float:
-        """Bytes moved by the controller so far [B]."""
+        """Bytes moved so far, by plans and by what sites repair themselves [B]."""
         return self.controller.moved_bytes
 
     @property

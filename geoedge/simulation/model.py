@@ -309,7 +309,7 @@ class EdgeCity(Gauges, mesa.Model):  # type: ignore[misc]  # Mesa is untyped
             mesa.Agent._ids.pop(self, None)
             return
         self.epoch += 1
-        if self.dynamics.controller_down:
+        if self.operator.absent:
             self.operator.look_back(self.steering.measured)
         else:
             self.controller.step()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     from geoedge.city.city import City
     from geoedge.city.demand import Demand, RequestRates
+    from geoedge.city.presence import Presence
     from geoedge.city.trips import MobilityModel
     from geoedge.field import StreetWays
-    from geoedge.scenario import Scenario
+    from geoedge.scenario import MobilityConfig, Scenario
     from geoedge.sites import Layout
     from geoedge.workload import Workload
 
@@ -211,8 +212,6 @@ def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | No
     """
     from geoedge.city import load_city
     from geoedge.city.demand import demand_of
-    from geoedge.city.presence import expected_presence
-    from geoedge.city.trips import make_mobility
     from geoedge.sites import make_layout
     from geoedge.workload import build_workload
 
@@ -226,18 +225,7 @@ def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | No
     if layout is not None:
         _check_map(layout, city)
     look_up_events(scenario, city, layout)
-    moves = scenario.mobility
-    mobility = make_mobility(
-        city,
-        walk_share=moves.walk_share,
-        departures_per_hour=moves.departures_per_hour,
-        work_share=moves.work_share,
-        leisure_share=moves.leisure_share,
-        dwell_hours=moves.dwell_hours.model_dump(),
-        destinations=moves.destinations,
-        rng=stream(scenario.seed, "destinations"),
-    )
-    presence = expected_presence(mobility, window_epochs(scenario))
+    presence = _presence(city, scenario.mobility, scenario.seed, window_epochs(scenario))
     users = scenario.demand.users or 0
     demand = demand_of(presence, rates, users=users, cell_m=scenario.demand.cell_m)
     demand = _with_announced(scenario, city, workload, demand, rates)
@@ -257,10 +245,32 @@ def prepare(scenario: Scenario, *, city: City | None = None, layout: Layout | No
             if across is None
             else _inside(across, scenario, city)
         )
-    look_up_events(scenario, city, layout)
+        look_up_events(scenario, city, layout)
     layout = _placed(layout, scenario, workload, whole, "placement")
     ring = _ring(scenario, city, workload, whole, across) if scenario.field.edge == "buffer" else None
-    return Study(scenario, city, layout, workload, mobility, tuple(demand), presence.activity_shares, ring)
+    shares = presence.activity_shares
+    return Study(scenario, city, layout, workload, presence.mobility, tuple(demand), shares, ring)
+
+
+@lru_cache(maxsize=1)  # most of a study's time; load, mix and sites change nothing about it
+def _presence(
+    city: City, moves: MobilityConfig, seed: int, epochs: tuple[tuple[float, float], ...]
+) -> Presence:
+    """Return where users are expected to be; the last answer is kept."""
+    from geoedge.city.presence import expected_presence
+    from geoedge.city.trips import make_mobility
+
+    mobility = make_mobility(
+        city,
+        walk_share=moves.walk_share,
+        departures_per_hour=moves.departures_per_hour,
+        work_share=moves.work_share,
+        leisure_share=moves.leisure_share,
+        dwell_hours=moves.dwell_hours.model_dump(),
+        destinations=moves.destinations,
+        rng=stream(seed, "destinations"),
+    )
+    return expected_presence(mobility, epochs)
 
 
 def _with_announced(

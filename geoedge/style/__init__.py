@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from geoedge.style.paper import PaperFigure, sheet, shown, wrapped
+    from geoedge.style.paper import PaperFigure, sheet, shown, width_in, wrapped
     from geoedge.style.saving import check_picture, save_figure
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "save_figure",
     "sheet",
     "shown",
+    "width_in",
     "wrapped",
 ]
 
@@ -74,6 +75,7 @@ _HOMES = {
     "save_figure": "saving",
     "sheet": "paper",
     "shown": "paper",
+    "width_in": "paper",
     "wrapped": "paper",
 }
 

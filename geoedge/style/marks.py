@@ -45,19 +45,12 @@ def spread_out(at: Sequence[float], apart: float, low: float, high: float) -> li
     low, high
         Ends; if all do not fit between them they run over.
     """
+    from scipy.optimize import isotonic_regression
+
     order = np.argsort(np.asarray(at, dtype=np.float64), kind="stable")
     steps = apart * np.arange(len(at))
     wished = np.clip(np.asarray(at, dtype=np.float64)[order], low, high) - steps
-    blocks: list[list[float]] = []  # neighbours that touch move together, to their mean: isotonic regression
-    for wish in wished.tolist():
-        blocks.append([wish, 1.0])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            mean, weight = blocks.pop()
-            blocks[-1] = [
-                (blocks[-1][0] * blocks[-1][1] + mean * weight) / (blocks[-1][1] + weight),
-                blocks[-1][1] + weight,
-            ]
-    level = np.repeat([mean for mean, _ in blocks], [int(weight) for _, weight in blocks])
+    level = isotonic_regression(wished).x  # neighbours that touch move together, to their mean
     room = max(high - low - (steps[-1] if len(at) else 0.0), 0.0)
     placed = np.empty(len(at))
     placed[order] = np.clip(level, low, low + room) + steps

@@ -21,7 +21,7 @@ from geoedge.errors import GeoEdgeError
 from geoedge.style import GRID, INK, PALETTE, QUIET, WIDTH_IN
 from geoedge.texts import LONGEST, plain_text
 
-__all__ = ["DPI", "PaperFigure", "sheet", "shown", "wrapped", "written"]
+__all__ = ["DPI", "PaperFigure", "sheet", "shown", "width_in", "wrapped", "written"]
 
 DPI = 200
 """Dots per inch of pictures made of pixels."""
@@ -189,6 +189,25 @@ def wrapped(words: str, letters: int) -> str:
     return "\n".join(lines)
 
 
+def width_in(columns: int) -> float:
+    """Return the width of a figure over columns of a paper [inch].
+
+    Parameters
+    ----------
+    columns
+        Columns of a paper that it spans, 1 or 2.
+
+    Raises
+    ------
+    GeoEdgeError
+        If it is neither one column nor two.
+    """
+    if columns not in list(WIDTH_IN):  # what is given may have no hash
+        msg = f"figure: `columns` must be 1 or 2 columns of a paper, not {columns!r}"
+        raise GeoEdgeError(msg)
+    return WIDTH_IN[columns]
+
+
 @contextmanager
 def sheet(columns: int, height_in: float) -> Iterator[PaperFigure]:
     """Hand out an empty figure to draw on in geoedge's style.
@@ -205,11 +224,9 @@ def sheet(columns: int, height_in: float) -> Iterator[PaperFigure]:
     GeoEdgeError
         If it is neither one column nor two.
     """
-    if columns not in WIDTH_IN:
-        msg = f"figure: `columns` must be 1 or 2 columns of a paper, not {columns!r}"
-        raise GeoEdgeError(msg)
+    width = width_in(columns)
     with _settings():
-        figure = PaperFigure(figsize=(WIDTH_IN[columns], height_in), layout="constrained")
+        figure = PaperFigure(figsize=(width, height_in), layout="constrained")
         yield figure
         _settle(figure)
         for words in figure.findobj(Text):

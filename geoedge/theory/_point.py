@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from geoedge.policies import CLOSED_FORMS, ClosedForm
 from geoedge.theory.network import TieredNetwork
 from geoedge.theory.protocols import WaitModel
 
 __all__ = ["POLICIES", "Equilibrium", "Policy"]
 
 FloatArray = NDArray[np.float64]
-Policy = Literal["load_aware", "prefix_only", "nearest"]
+Policy = ClosedForm
 """Name of a routing policy that theory solves."""
-POLICIES: tuple[Policy, ...] = get_args(Policy)
+POLICIES: tuple[Policy, ...] = CLOSED_FORMS
 """Their names."""
 
 

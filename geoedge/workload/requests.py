@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from geoedge.errors import ScenarioError
 from geoedge.scenario import HardwareConfig, ProfileConfig, WorkloadConfig
+from geoedge.scenario.memory import request_bytes
 from geoedge.workload.forest import PrefixForest
 from geoedge.workload.hardware import (
     Prefill,
     PrefillCurve,
     PrefillTable,
     concurrency,
-    runtime_bytes,
     usable_kv_bytes,
 )
 from geoedge.workload.profiles import CacheProfile
@@ -184,8 +184,7 @@ def _concurrency(
     usable = usable_kv_bytes(
         hardware.memory_bytes, hardware.memory_fraction, hardware.weights_bytes, hardware.reserve_bytes
     )
-    longest = max(r.prompt_tokens + r.output_tokens for r in workload.requests)
-    need = hardware.runtime_bytes_per_request or runtime_bytes(longest, hardware.kv_bytes_per_token)
+    need = request_bytes(hardware, workload)
     servers = [
         entry.concurrency or concurrency(usable, profile.persistent_bytes, need)
         for entry, profile in zip(workload.profiles, profiles, strict=True)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,11 +16,12 @@ from typing import Any
 import pytest
 
 from tests.app.conftest import PROFILE, TITLE
+from tests.browser import PHONE, chromium, requested, resize, screenshot, shades, violations
 from tests.maps.conftest import HOSTILE
 
 pytestmark = pytest.mark.browser
 
-DESKTOP, PHONE = (1280, 900), (400, 800)
+DESKTOP = (1280, 900)
 PATIENCE_S = 150.0
 """Kernels may have to be compiled on the way."""
 CLICK = """
@@ -74,45 +71,23 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and driver):
-        reason = "needs chromium and chromedriver; install both to run it"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-    ):
-        options.add_argument(argument)
-    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    session = webdriver.Chrome(options=options, service=Service(executable_path=driver))
-    yield session
-    session.quit()
+    """A browser that reaches this machine alone."""
+    with chromium("127.0.0.1") as session:
+        yield session
 
 
 @pytest.fixture(scope="module")
 def page(browser: Any, address: str) -> Any:
     """The page, opened once; tests go on from where the last one left it."""
-    resize(browser, DESKTOP)
+    return opened(browser, address, DESKTOP)
+
+
+def opened(browser: Any, address: str, size: tuple[int, int]) -> Any:
+    resize(browser, size)
     browser.get(address)
     until(lambda: browser.execute_script("return document.querySelectorAll('.ge-card svg').length == 4"))
     until(lambda: clickable(browser, "step"))
     return browser
-
-
-def resize(browser: Any, size: tuple[int, int]) -> None:
-    metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
 def until(true: Callable[[], Any]) -> None:
@@ -160,6 +135,7 @@ def test_it_opens_with_everything_on_it(page: Any) -> None:
     labels = [e.text for e in page.find_elements("css selector", ".v-input__slider label")]
     assert "Load: 100 %" in labels
     assert "Number of sites: 100 %" in labels
+    assert drawer(page)[0] >= 0
 
 
 def test_a_step_advances_clock_and_charts(page: Any) -> None:
@@ -243,11 +219,7 @@ def test_names_stay_text(page: Any) -> None:
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_nothing_covers_anything_and_nothing_sticks_out(
-    page: Any, size: tuple[int, int], tmp_path: Path
-) -> None:
-    from matplotlib.image import imread
-
+def test_nothing_covers_anything_and_nothing_sticks_out(page: Any, size: tuple[int, int]) -> None:
     resize(page, size)
     until(lambda: page.execute_script("return document.documentElement.clientWidth") == size[0])
     time.sleep(0.6)  # the sidebar slides
@@ -261,19 +233,25 @@ def test_nothing_covers_anything_and_nothing_sticks_out(
         assert right <= size[0] + 0.5
     (frame,) = page.execute_script(BOXES, ".ge-map")
     assert frame[2] - frame[0] >= 0.33 * size[0]
-    (tmp_path / "shot.png").write_bytes(base64.b64decode(page.get_screenshot_as_base64()))
-    pixels = imread(tmp_path / "shot.png")[..., :3]
+    pixels = screenshot(page)
     assert pixels.shape[:2] == (size[1], size[0])
     inside = pixels[int(frame[1]) : min(int(frame[3]), size[1]), int(frame[0]) : int(frame[2])]
-    shades = {tuple(pixel) for pixel in (inside * 255).round().astype(int).reshape(-1, 3)}
-    assert len(shades) > 50
+    assert shades(inside) > 50
 
 
-def test_on_a_phone_the_controls_open_and_close(page: Any) -> None:
-    """They leave room beside them, a touch on which closes them."""
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_axe_finds_nothing_in_what_is_ours(page: Any, size: tuple[int, int]) -> None:
+    """The frame around it and the controls are Solara's and Mesa's."""
+    resize(page, size)
+    assert violations(page, within=".ge-page", least=10) == []
+
+
+def test_on_a_phone_the_controls_open_and_close(page: Any, address: str) -> None:
+    """They leave the page in sight until they are asked for, then room beside them, a touch on which closes them."""
     from selenium.webdriver.common.actions.action_builder import ActionBuilder
 
-    resize(page, PHONE)
+    opened(page, address, PHONE)
+    assert drawer(page)[1] <= 0
     page.execute_script("document.querySelector('.v-app-bar button').click()")
     until(lambda: drawer(page)[0] >= 0)
     (_, width), words = drawer(page), "return document.querySelector('.v-navigation-drawer').scrollWidth"
@@ -294,8 +272,7 @@ def drawer(browser: Any) -> tuple[float, float]:
 def test_it_asked_nobody_else_and_complained_of_nothing(page: Any, address: str) -> None:
     complaints = [entry["message"] for entry in page.get_log("browser") if entry["level"] == "SEVERE"]
     assert complaints == []
-    entries = (json.loads(entry["message"])["message"] for entry in page.get_log("performance"))
-    asked = [e["params"]["request"]["url"] for e in entries if e["method"] == "Network.requestWillBeSent"]
+    asked = requested(page)
     assert len(asked) > 10
     assert [url for url in asked if not url.startswith(("data:", "blob:", address))] == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import mesa
 import numpy as np
@@ -29,6 +30,8 @@ def test_it_is_the_same_city_step_by_step(bench: Bench, choices: Choices) -> Non
         city.step()
     assert model.steps == 45
     assert not city.running
+    model.step()
+    assert model.steps == 45  # nothing is left to pass
     rows, same = (one.datacollector.get_model_vars_dataframe() for one in (model, city))
     for column in ("time_s", "utilization", "waiting"):
         np.testing.assert_array_equal(rows[column], same[column])
@@ -74,11 +77,17 @@ def bench_target(model: CityModel) -> float:
     return model.bench.scenario.target.ttft_target_s
 
 
-def test_a_problem_is_a_line_and_the_model_stands_still(bench: Bench, choices: Choices) -> None:
-    model = CityModel(bench, **replace(choices, seed="x").flat())
-    assert model.problem.startswith("seed = 'x'")
+@pytest.mark.parametrize(
+    ("changed", "words"), [({"seed": "x"}, "seed = 'x'"), ({"mix": (0.0,) * 4}, "mix: all weights are 0")]
+)
+def test_a_problem_is_a_line_and_the_model_stands_still(
+    bench: Bench, choices: Choices, changed: dict[str, Any], words: str
+) -> None:
+    model = CityModel(bench, **replace(choices, **changed).flat())
+    assert model.problem.startswith(words)
     assert (model.city, model.running) == (None, False)
     model.step()
+    assert model.steps == 0
     assert len(model.datacollector.get_model_vars_dataframe()) == 0
 
 

@@ -90,7 +90,9 @@ def test_its_own_pages_may_ask(origin: str | None) -> None:
     assert ask(origin, "websocket") == [{"type": "inside"}]
 
 
-@pytest.mark.parametrize("origin", ["https://example.org", "http://127.0.0.1:9999", "null"])
+@pytest.mark.parametrize(
+    "origin", ["https://example.org", "http://127.0.0.1:9999", "null", "http://[", "127.0.0.1:8765"]
+)
 def test_pages_of_other_sites_may_not(origin: str) -> None:
     assert ask(origin)[0]["status"] == 403
     assert ask(origin, "websocket") == [{"type": "websocket.close", "code": 1008}]

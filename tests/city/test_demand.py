@@ -300,7 +300,8 @@ def test_total_demand_is_users_times_rate_by_activity_and_hour():
     for epoch, demand in enumerate(found):
         expected = np.zeros(2)
         for piece in np.flatnonzero(presence.piece_epoch == epoch):
-            expected += RATES.at(int(presence.piece_hour[piece])) @ presence.activity_s[:, piece]
+            middle = 0.5 * (presence.piece_start[piece] + presence.piece_end[piece])
+            expected += RATES.at(int(middle // HOUR) % 24) @ presence.activity_s[:, piece]
         span = epochs[epoch][1] - epochs[epoch][0]
         np.testing.assert_allclose(demand.total, 321.0 * expected / span, rtol=1e-10)
 

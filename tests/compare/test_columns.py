@@ -13,7 +13,7 @@ from geoedge.errors import GeoEdgeError
 from geoedge.scenario import load_scenario
 from geoedge.study import field_answers, theory_answers
 from geoedge.sweep import Replication
-from tests.test_results import make_results
+from tests.results.made import make_results
 
 
 def test_the_interval_of_three_numbers_is_students() -> None:

@@ -71,6 +71,10 @@ def test_migration_keeps_the_mix():
     assert action.bytes_moved == 40.0  # the giver only drops
     assert action.apply(profile).tolist() == [2, 0, 1]
     assert profile.tolist() == [0, 2, 1]
+    # who fetches more is the taker, whichever is named first; of equals the first
+    assert migrate(1, 0, profile, BYTES) == action
+    assert migrate(1, 0, np.array([2, 3]), BYTES).sites == (0, 1)
+    assert migrate(1, 0, np.array([2, 3]), np.ones((4, 4))).sites == (1, 0)
 
 
 def test_same_profile_is_refused():

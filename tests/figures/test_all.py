@@ -165,6 +165,14 @@ def test_what_is_no_run_or_no_width_is_refused(run) -> None:
         figures.layout_functions("L")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("width", [3, 0, -1, "1", None, [1]], ids=repr)
+@pytest.mark.parametrize("name", DRAWN)
+def test_no_figure_is_drawn_over_other_columns(name, width, run, other, town) -> None:
+    with pytest.raises(GeoEdgeError, match="`columns` must be 1 or 2 columns of a paper, not") as told:
+        DRAWN[name](run, other, town, columns=width)
+    assert "\n" not in str(told.value)
+
+
 @pytest.mark.parametrize("name", ["shares", "load"])
 @pytest.mark.parametrize("words", [" very long name of a profile", "W" * 30, "short", ""])
 def test_names_of_profiles_leave_room_for_the_axes(name, words, columns, run, other, town) -> None:

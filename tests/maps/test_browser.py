@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import os
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,11 +18,12 @@ from geoedge.maps import city_map, words
 from geoedge.maps.levels import LevelScale
 from geoedge.maps.view import RunView
 from geoedge.results import Results
+from geoedge.texts import plain_text
+from tests.browser import DESKTOP, PHONE, SIZES, requested, screenshot, settle, shades, violations, visit
 from tests.maps.conftest import EAST, HOSTILE, NORTH, make_events
 
 pytestmark = pytest.mark.browser
 
-DESKTOP, PHONE = (1280, 800), (400, 800)
 DRAWN = """
 const pane = document.querySelector(`.leaflet-${arguments[0]}-pane`);
 const canvas = pane.querySelector("canvas");
@@ -57,34 +53,6 @@ return [...document.querySelectorAll(arguments[0])].map((e) => {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and driver):
-        reason = "needs chromium and chromedriver; install both to run it"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-    ):
-        options.add_argument(argument)
-    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND")  # no name resolves: the machine is cut off
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    session = webdriver.Chrome(options=options, service=Service(executable_path=driver))
-    yield session
-    session.quit()
-
-
-@pytest.fixture(scope="module")
 def address(run: Results, town: City, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("page") / "map.html"
     assert city_map(run, town).save(path) == path
@@ -101,13 +69,6 @@ def opened(browser: Any, address: str) -> Callable[..., Any]:
     return show
 
 
-def settle(browser: Any) -> None:
-    """Wait until what the script asked for is drawn."""
-    browser.execute_async_script(
-        "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()));"
-    )
-
-
 def drawn(browser: Any, pane: str) -> str:
     settle(browser)
     return str(browser.execute_script(DRAWN, pane))
@@ -117,33 +78,7 @@ def click(browser: Any, selector: str) -> None:
     browser.execute_script("document.querySelector(arguments[0]).click()", selector)
 
 
-def violations(browser: Any) -> list[tuple[str, str, list[str]]]:
-    """Return what axe-core finds wrong, with its impact and the elements."""
-    browser.execute_script((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
-    found, passed = browser.execute_async_script(
-        "const done = arguments[0]; axe.run(document).then(({ violations, passes }) => done([violations, passes.length]));"
-    )
-    assert passed > 15
-    return [(one["id"], one["impact"], [node["html"] for node in one["nodes"]]) for one in found]
-
-
-def visit(browser: Any, address: str, size: tuple[int, int] = DESKTOP) -> None:
-    """Open a page in a window of that size, with nothing in the logs from before."""
-    metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    browser.get("about:blank")
-    for kind in ("browser", "performance"):
-        browser.get_log(kind)
-    browser.get(address)
-    settle(browser)
-
-
-def requested(browser: Any) -> list[str]:
-    entries = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
-    return [e["params"]["request"]["url"] for e in entries if e["method"] == "Network.requestWillBeSent"]
-
-
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@SIZES
 def test_it_asks_for_nothing_and_complains_of_nothing(
     opened: Callable[..., Any], address: str, size: tuple[int, int]
 ) -> None:
@@ -553,7 +488,7 @@ def test_names_of_places_stay_text_and_leave_each_other_room(opened: Callable[..
 
     browser = opened(hash="#show=land,places")
     named = {name.text for name in browser.find_elements("css selector", ".place-name")}
-    plain = [words.plain_text(name, 40) for name in town.places.name]
+    plain = [plain_text(name, 40) for name in town.places.name]
     assert named == {plain[0], plain[1], plain[3], plain[4]}  # the shop has to wait until the map is nearer
     boxes = browser.execute_script(BOXES, ".place-name")
     for a, b in combinations(boxes, 2):
@@ -586,12 +521,12 @@ def test_names_of_types_profiles_and_events_stay_text(
         assert not browser.find_elements("css selector", "body b, body img, body script:not(body > script)")
         seen = browser.execute_script("return document.body.innerText")
         for name in (*HOSTILE[:5], "<img src=x"):
-            assert words.plain_text(name)[:12] in seen, name
+            assert plain_text(name)[:12] in seen, name
     visit(browser, f"{path.as_uri()}#show=land,ttft")
     listed = browser.execute_script(
         "return [...document.querySelectorAll('[data-choose=type] option')].map((e) => e.text)"
     )
-    assert listed[1:] == [words.plain_text(name) for name in HOSTILE[:4]]
+    assert listed[1:] == [plain_text(name) for name in HOSTILE[:4]]
 
 
 def test_badges_of_hot_sites_do_not_hide_each_other(opened: Callable[..., Any]) -> None:
@@ -621,7 +556,7 @@ def test_the_policy_stops_scripts_that_are_not_the_pages_own(opened: Callable[..
     assert browser.execute_script("return window.broken") is None
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@SIZES
 def test_nothing_covers_anything_and_nothing_sticks_out(
     opened: Callable[..., Any], size: tuple[int, int]
 ) -> None:
@@ -644,7 +579,7 @@ def test_nothing_covers_anything_and_nothing_sticks_out(
     assert frame[1][3] - frame[1][1] >= 0.7 * min(size)
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@SIZES
 @pytest.mark.parametrize("hash", ["#", "#scheme=dark&site=1", "#show=land,ttft,sites,actions,people&site=2"])
 def test_axe_finds_nothing_that_keeps_anybody_out(
     opened: Callable[..., Any], size: tuple[int, int], hash: str
@@ -665,12 +600,7 @@ def test_the_credit_is_on_the_map_and_readable(opened: Callable[..., Any]) -> No
     ]
 
 
-def test_the_screenshot_shows_a_map(opened: Callable[..., Any], tmp_path: Path) -> None:
-    from matplotlib.image import imread
-
-    browser = opened()
-    (tmp_path / "shot.png").write_bytes(base64.b64decode(browser.get_screenshot_as_base64()))
-    pixels = imread(tmp_path / "shot.png")[..., :3]
+def test_the_screenshot_shows_a_map(opened: Callable[..., Any]) -> None:
+    pixels = screenshot(opened())
     assert pixels.shape[:2] == (800, 1280)
-    shades = {tuple(pixel) for pixel in (pixels[::4, :940:4] * 255).round().astype(int).reshape(-1, 3)}
-    assert len(shades) > 50
+    assert shades(pixels[::4, :940:4]) > 50

@@ -14,8 +14,9 @@ import geoedge as ge
 from geoedge.city import City
 from geoedge.errors import CityError, OutputError
 from geoedge.maps import city_map
-from geoedge.maps.compose import DETAILS, RunView
+from geoedge.maps.compose import DETAILS
 from geoedge.maps.page import MapLayer
+from geoedge.maps.view import RunView
 from geoedge.results import Results
 from geoedge.workload import build_workload
 from tests.maps.conftest import make_events

@@ -14,8 +14,8 @@ from geoedge.maps.rundata import site_load
 from geoedge.maps.scales import profile_scale, ttft_scale, utilisation_scale
 from geoedge.maps.surfaces import cell_layers, encode_cells, hot_place_layer, on_larger_cells, ttft_layer
 from geoedge.maps.wire import UNIT
-from geoedge.maps.words import plain_text
 from geoedge.results import Results
+from geoedge.texts import plain_text
 from tests.maps.conftest import make_events
 from tests.maps.test_levels import decoded
 

@@ -18,10 +18,9 @@ from geoedge.city import City, StreetGraph
 from geoedge.maps import city_map
 from geoedge.maps.page import LIMIT_BYTES, MapPage
 from geoedge.results import Results
+from tests.browser import DESKTOP, PHONE, SIZES, requested, violations, visit
 from tests.maps.conftest import EAST, NORTH, make_events
-from tests.maps.test_browser import DESKTOP, PHONE, SLIDE, browser, click, drawn, requested, violations, visit
-
-__all__ = ["browser"]
+from tests.maps.test_browser import SLIDE, click, drawn
 
 SHOWN = sorted((Path(__file__).parents[2] / "maps").glob("*.html"))
 SITES, BLOCKS = 1000, 72
@@ -125,7 +124,7 @@ def test_a_thousand_sites_and_twenty_thousand_edges_fit(
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@SIZES
 def test_a_large_city_opens_and_steps_quickly(
     browser: Any, large: MapPage, tmp_path: Path, size: tuple[int, int]
 ) -> None:

@@ -25,10 +25,9 @@ from geoedge.scenario import load_scenario
 from geoedge.sites import Layout
 from geoedge.study import Study
 from geoedge.workload import build_workload
+from tests.browser import SIZES, requested, settle, visit
 from tests.maps.conftest import EAST, HOSTILE, NORTH
-from tests.maps.test_browser import BOXES, DESKTOP, PHONE, SLIDE, browser, requested, settle
-
-__all__ = ["browser"]
+from tests.maps.test_browser import BOXES, SLIDE
 
 AGENT, GUIDE = 2, 3
 SPAN = 800.0
@@ -169,18 +168,12 @@ LISTED = "return [...document.querySelectorAll('#ranking .name')].map((e) => e.t
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@SIZES
 def test_in_a_browser_the_slider_builds_and_nothing_is_asked_for(
     browser: Any, plan: PlacesPlan, tmp_path: Path, size: tuple[int, int]
 ) -> None:
     address = places_map(plan).save(tmp_path / "a.html").as_uri()  # type: ignore[union-attr]
-    metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    browser.get("about:blank")
-    for kind in ("browser", "performance"):
-        browser.get_log(kind)
-    browser.get(address)
-    settle(browser)
+    visit(browser, address, size)
     assert browser.get_log("browser") == []
     assert [url for url in requested(browser) if not url.startswith(("data:", address))] == []
     assert browser.execute_script("return window.broken") is None

@@ -15,12 +15,11 @@ from geoedge.city import City
 from geoedge.errors import OutputError
 from geoedge.maps import sites_map
 from geoedge.maps.sites import OTHERS, operator_scale
-from geoedge.maps.words import plain_text
 from geoedge.sites import SiteSurvey, survey_sites
+from geoedge.texts import plain_text
+from tests.browser import SIZES, requested, violations, visit
 from tests.maps.conftest import EAST, HOSTILE, NORTH
-from tests.maps.test_browser import BOXES, DESKTOP, PHONE, browser, drawn, requested, violations, visit
-
-__all__ = ["browser"]
+from tests.maps.test_browser import BOXES, drawn
 
 
 def write(path: Path, town: City, names: list[str], operators: list[str]) -> Path:
@@ -119,7 +118,7 @@ def address(
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@SIZES
 def test_in_a_browser_it_asks_for_nothing_and_nothing_covers_anything(
     browser: Any, address: str, size: tuple[int, int]
 ) -> None:

@@ -14,9 +14,8 @@ from geoedge.errors import OutputError
 from geoedge.maps import city_map
 from geoedge.maps.tiles import EXAMPLE, Tiles
 from geoedge.results import Results
-from tests.maps.test_browser import browser, click, drawn, requested, violations, visit
-
-__all__ = ["browser"]
+from tests.browser import requested, violations, visit
+from tests.maps.test_browser import click, drawn
 
 ADDRESS, CREDIT = "https://tiles.example/{z}/{x}/{y}.png", "Tiles by Example & <b>Sons</b>"
 ONE_PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAUEBAAAACwAAAAAAQABAAACAkQBADs="

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from geoedge.errors import OutputError
 from geoedge.maps.wire import UNIT, encode_lines, encode_point, encode_polygons, script_json
-from geoedge.maps.words import byte_count, clock, percent, plain_text, points, rate, seconds
+from geoedge.maps.words import byte_count, clock, percent, points, rate, seconds
 
 PLACES = st.lists(st.tuples(st.floats(-180, 180), st.floats(-85, 85)), min_size=2, max_size=30)
 
@@ -74,23 +73,6 @@ def test_json_in_a_script_holds_no_markup_and_reads_back_equal(value: object) ->
 def test_json_refuses_nan() -> None:
     with pytest.raises(OutputError, match="not finite"):
         script_json([1.0, float("nan")])
-
-
-@given(st.text(max_size=300))
-def test_a_name_becomes_one_short_line_without_controls(name: str) -> None:
-    shown = plain_text(name)
-    assert len(shown) <= 80
-    assert not any(unicodedata.category(character)[0] == "C" for character in shown)
-    assert shown == " ".join(shown.split())
-    assert plain_text(shown) == shown
-
-
-def test_letters_of_any_script_stay_and_markup_stays_text() -> None:
-    assert plain_text("  Poste\n de Monaco ") == "Poste de Monaco"
-    assert plain_text("شركة") == "شركة"
-    assert plain_text("<b>x</b>") == "<b>x</b>"
-    assert plain_text("a\u202eb\u2066c\u200fd\x00e") == "abcde"
-    assert plain_text(None) == plain_text(float("nan")) == ""
 
 
 def test_numbers_in_the_unit_that_reads_best() -> None:

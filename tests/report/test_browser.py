@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import base64
-import json
-import os
-import shutil
 import time
-from collections.abc import Callable, Iterator
-from importlib.resources import files
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,12 +13,12 @@ from geoedge.city import City
 from geoedge.report.page import report_page
 from geoedge.results import Results
 from geoedge.texts import plain_text
+from tests.browser import DESKTOP, PHONE, SIZES, requested, screenshot, shades, violations, visit
+from tests.maps.test_browser import DRAWN
 from tests.report.conftest import HOSTILE
 
 pytestmark = pytest.mark.browser
 
-DESKTOP, PHONE = (1280, 800), (400, 800)
-SIZES = pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 OUTSIDE = """
 const edge = document.documentElement.clientWidth + 0.5;
 return [...document.querySelectorAll("body *")].filter((e) => {
@@ -41,40 +36,6 @@ return [...document.querySelectorAll("figure:not(.print-only)")].filter((f) => {
   return !beside && box.width < 0.95 * whole.width;
 }).map((f) => f.textContent.slice(-60));
 """
-DRAWN = """
-const pane = document.querySelector(`.leaflet-${arguments[0]}-pane`);
-const canvas = pane.querySelector("canvas");
-return canvas ? canvas.toDataURL() : [...pane.querySelectorAll("path")].map((e) => e.outerHTML).join();
-"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and driver):
-        reason = "needs chromium and chromedriver; install both to run it"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-    ):
-        options.add_argument(argument)
-    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND")  # no name resolves: the machine is cut off
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    session = webdriver.Chrome(options=options, service=Service(executable_path=driver))
-    session.set_script_timeout(180)  # axe takes its time on a long page
-    yield session
-    session.quit()
 
 
 @pytest.fixture(scope="module")
@@ -94,14 +55,9 @@ def opened(browser: Any, pages: dict[str, str]) -> Callable[..., Any]:
     def show(
         name: str = "one", size: tuple[int, int] = DESKTOP, scheme: str = "light", media: str = ""
     ) -> Any:
-        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
-        browser.get("about:blank")
-        for kind in ("browser", "performance"):
-            browser.get_log(kind)
-        browser.get(pages[name])
+        visit(browser, pages[name], size)
         return browser
 
     return show
@@ -117,11 +73,6 @@ def into_map(browser: Any) -> None:
     while len(browser.find_elements("css selector", drawn)) < 2:
         assert time.monotonic() < deadline, "the map is not drawn"
         time.sleep(0.1)
-
-
-def requested(browser: Any) -> list[str]:
-    entries = (json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
-    return [e["params"]["request"]["url"] for e in entries if e["method"] == "Network.requestWillBeSent"]
 
 
 @SIZES
@@ -251,13 +202,7 @@ def test_axe_finds_nothing_that_keeps_anybody_out(
 ) -> None:
     browser = opened(name, size, scheme)
     browser.execute_script("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
-    browser.execute_script((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
-    found = browser.execute_async_script(
-        "const done = arguments[0]; axe.run(document, { iframes: false })"
-        ".then(({ violations, passes }) => done([violations, passes.length]));"
-    )
-    assert found[1] > 20
-    assert [(each["id"], each["impact"], [node["html"] for node in each["nodes"]]) for each in found[0]] == []
+    assert violations(browser, least=20, iframes=False) == []
 
 
 def test_dark_and_light_differ_in_figures_too(opened: Callable[..., Any]) -> None:
@@ -281,7 +226,7 @@ def test_paper_is_light_and_has_the_still_map(opened: Callable[..., Any]) -> Non
     assert base64.b64decode(printed["data"]).startswith(b"%PDF")
 
 
-def test_the_keyboard_skips_to_the_content(opened: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_keyboard_skips_to_the_content(opened: Callable[..., Any]) -> None:
     from selenium.webdriver.common.keys import Keys
 
     browser = opened()
@@ -292,13 +237,7 @@ def test_the_keyboard_skips_to_the_content(opened: Callable[..., Any], tmp_path:
 
 
 @SIZES
-def test_the_screenshot_shows_a_report(
-    opened: Callable[..., Any], tmp_path: Path, size: tuple[int, int]
-) -> None:
-    from matplotlib.image import imread
-
-    browser = opened("one", size)
-    (tmp_path / "shot.png").write_bytes(base64.b64decode(browser.get_screenshot_as_base64()))
-    pixels = imread(tmp_path / "shot.png")[..., :3]
+def test_the_screenshot_shows_a_report(opened: Callable[..., Any], size: tuple[int, int]) -> None:
+    pixels = screenshot(opened("one", size))
     assert pixels.shape[:2] == size[::-1]
-    assert len({tuple(pixel) for pixel in (pixels[::2, ::2] * 255).round().astype(int).reshape(-1, 3)}) > 20
+    assert shades(pixels[::2, ::2]) > 20

@@ -19,6 +19,7 @@ from geoedge.report.page import ReportPage, report_page
 from geoedge.report.page.blocks import Grid, Tiles
 from geoedge.report.page.compose import _key_numbers
 from geoedge.report.page.limits import limits
+from geoedge.report.page.times import waits_grid
 from geoedge.report.page.told import Told
 from geoedge.results import RECORD_COLUMNS, Results
 from geoedge.texts import plain_text
@@ -256,6 +257,36 @@ def test_what_is_no_run_is_said_in_one_line(tmp_path: Path, one: Results) -> Non
     empty = replace(one, records=one.records.slice(0, 0))
     with pytest.raises(GeoEdgeError, match="no request after the warm-up"):
         report_page(empty)
+
+
+def test_what_is_no_run_no_gap_and_no_city_is_refused(one: Results, town: City) -> None:
+    for given in (3, None, [one], b"runs", town):
+        with pytest.raises(
+            GeoEdgeError, match=rf"^report: takes run folders .*, not {type(given).__name__};"
+        ):
+            report_page(one, given)  # type: ignore[arg-type]
+    for given in (3, [], one):
+        with pytest.raises(GeoEdgeError, match=rf"^report: `gap` must be a Gap, not {type(given).__name__};"):
+            report_page(one, city=town, gap=given)  # type: ignore[arg-type]
+    for given in (3, "monaco", one):
+        with pytest.raises(
+            GeoEdgeError, match=rf"^report: `city` must be a City, not {type(given).__name__};"
+        ):
+            report_page(one, city=given)  # type: ignore[arg-type]
+
+
+def test_a_wait_in_the_last_digits_is_none(one: Results) -> None:
+    place = one.records.column_names.index("wait_s")
+    waits = np.full(one.records.num_rows, 1e-11)
+    run = replace(one, records=one.records.set_column(place, "wait_s", pa.array(waits)))
+    assert list(waits_grid([Told("one", run)]).rows[0]) == ["requests that wait at all", "0.0%"]
+
+
+def test_a_head_line_that_is_cut_says_so(one: Results, town: City) -> None:
+    runs = [one.with_meta(title=letter * 180) for letter in "abc"]
+    title = report_page(*runs, city=town, maps=False).title
+    assert len(title) == 400
+    assert title.endswith("c…")
 
 
 def all_rejected(run: Results) -> Results:

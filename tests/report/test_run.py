@@ -13,7 +13,7 @@ from geoedge.compare.columns import intervals, long_table
 from geoedge.report._text import with_half, with_interval
 from geoedge.report.run import print_run
 from geoedge.results import Results
-from tests.test_results import make_results
+from tests.results.made import make_results
 
 MOVE = {
     "time_s": 20.0,

@@ -6,21 +6,21 @@ import re
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from geoedge.errors import GeoEdgeError
 from geoedge.report.page.ink import in_the_dark
 from geoedge.report.page.svg import colour_names, inline_svg
+from geoedge.style import PaperFigure, sheet
 from tests.report.conftest import HOSTILE
 
 
-def drawn(title: str = "Sites") -> Figure:
-    figure = Figure(figsize=(3, 2))
-    axes = figure.subplots()
-    axes.plot([0, 1], [0, 1], "o-", color="#0072b2", label=title)
-    axes.set_title(title, color="#222222")
-    if title:
-        axes.legend()
+def drawn(title: str = "Sites") -> PaperFigure:
+    with sheet(1, 2.0) as figure:
+        axes = figure.subplots()
+        axes.plot([0, 1], [0, 1], "o-", color="#0072b2", label=title)
+        axes.set_title(title, color="#222222")
+        if title:
+            axes.legend()
     return figure
 
 

@@ -7,7 +7,6 @@ made by events of their own, and policies are spelled out as their documents say
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
 from collections import deque
@@ -21,6 +20,7 @@ from geoedge.serving.doors import Admission
 from geoedge.serving.events import ServingEngine
 from geoedge.serving.inquiring import Prompts, RoutingOptions
 from geoedge.serving.records import Requests
+from tests.serving.agenda import Agenda
 
 XI, ALPHA = 0.28, 2.0
 WORD = (1 << 64) - 1
@@ -133,12 +133,13 @@ def choose(name, numbers, seen, tokens, blocks_each, luck, attempt):
     return any_of_least(costs, draw)
 
 
-class World:
+class World(Agenda):
     """Sites, doors, routers and reports, event by event."""
 
     def __init__(
         self, sites, policy, numbers, *, shift, routers, noise, own, reach, close, reopen, redirects, seed
     ):
+        super().__init__()
         self.__dict__.update(sites)
         self.n, self.c, self.shift = len(self.xy), list(self.concurrency), shift
         self.policy, self.numbers, self.reach = policy, numbers, reach
@@ -152,18 +153,9 @@ class World:
         self.door, self.full = ["open"] * self.n, [False] * self.n
         self.heard = [None] * routers
         self.sent = [[0] * self.n for _ in range(routers)]
-        self.agenda, self.ticket = [], itertools.count()
         self.log, self.requests = {}, {}
         self.redirected, self.rejected = [0] * self.n, [0] * self.n
         self.started_at = [0] * self.n
-
-    def at(self, time, action, *what):
-        heapq.heappush(self.agenda, (time, next(self.ticket), action, what))
-
-    def run_until(self, until):
-        while self.agenda and self.agenda[0][0] <= until:
-            time, _, action, what = heapq.heappop(self.agenda)
-            action(time, *what)
 
     # -- sites -------------------------------------------------------------------------------------
 

@@ -207,6 +207,15 @@ def test_believed_prefill_routes_and_held_prefill_serves():
 
 
 @pytest.mark.parametrize(
+    "advert", [Advert("state", scope="tier", telemetry_period_s=0.0), Advert("measured")]
+)
+def test_a_policy_that_hears_nothing_minds_no_advert(advert):
+    engine = line([1, 1], policy="nearest", options=RoutingOptions(routers=2, counts_own=True))
+    engine.run(at_origin(0.0, 0.1), 1.0, advert)
+    assert engine.records().site.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: Admission(2.0, 2.0), "reopen_threshold"),

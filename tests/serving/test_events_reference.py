@@ -15,6 +15,7 @@ from geoedge.serving.advertising import Advert
 from geoedge.serving.events import ServingEngine
 from geoedge.serving.records import Requests
 from geoedge.theory import SERVICE_LAWS, make_law
+from tests.serving.agenda import Agenda
 
 XI, ALPHA = 0.28, 2.5
 ROOM = 2.0
@@ -32,10 +33,11 @@ def hyperexponential(mark):
     return high
 
 
-class Reference:
+class Reference(Agenda):
     """Sites, servers and reports, event by event."""
 
     def __init__(self, xy, profile, concurrency, prefill, decode, law, means, shift, policy, period):
+        super().__init__()
         self.xy, self.profile, self.c = xy, np.array(profile), list(concurrency)
         self.prefill, self.decode, self.law, self.means = prefill.copy(), decode, law, list(means)
         self.shift, self.policy, self.period = shift, policy, period
@@ -45,16 +47,8 @@ class Reference:
         self.begun = [[] for _ in range(n)]
         self.heard = np.zeros(n)
         self.smoothed = np.zeros(n)
-        self.agenda, self.ticket, self.log = [], itertools.count(), {}
+        self.log = {}
         self.advert = Advert()
-
-    def at(self, time, action, *what):
-        heapq.heappush(self.agenda, (time, next(self.ticket), action, what))
-
-    def run_until(self, until):
-        while self.agenda and self.agenda[0][0] <= until:
-            time, _, action, what = heapq.heappop(self.agenda)
-            action(time, *what)
 
     def state_wait(self, i):
         if self.running[i] < self.c[i]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 from collections import OrderedDict, deque
 
@@ -12,8 +11,10 @@ import pytest
 from geoedge.errors import GeoEdgeError
 from geoedge.scenario.sessions import HANDOVERS
 from geoedge.serving import Advert, Requests, ServingEngine
+from geoedge.serving.handover import option
 from geoedge.serving.sessions import NOBODY, OUTCOMES, SESSION, drop, expire, keep, lose_all, make_room
 from geoedge.serving.warm import SessionRules, Turns, make_warm
+from tests.serving.agenda import Agenda
 
 XI, ALPHA, KV = 0.28, 2.5, 1000
 FRESH, STAY, MIGRATE, RE_PREFILL, LOST = range(5)
@@ -117,24 +118,17 @@ def test_the_memory_is_an_ordered_dictionary(seed):
 # -- the event loop ----------------------------------------------------------------------------------------
 
 
-class Reference:
+class Reference(Agenda):
     """Sites, servers, shelves and sessions, event by event; waits are advertised as given."""
 
     def __init__(self, town, rules, policy):
+        super().__init__()
         self.town, self.rules, self.policy = town, rules, policy
         n = len(town.xy)
         self.queue, self.running = [deque() for _ in range(n)], [0] * n
         self.shelf = [Shelf(rules.host_memory_bytes, rules.keep_s) for _ in range(n)]
         self.latest, self.where, self.ready = {}, {}, {}
-        self.agenda, self.ticket, self.log = [], itertools.count(), {}
-
-    def at(self, time, action, *what):
-        heapq.heappush(self.agenda, (time, next(self.ticket), action, what))
-
-    def run(self):
-        while self.agenda:
-            time, _, action, what = heapq.heappop(self.agenda)
-            action(time, *what)
+        self.log = {}
 
     def reload(self, tokens):
         return max(tokens, 0) * KV / self.rules.host_bytes_per_s
@@ -302,7 +296,7 @@ def test_every_turn_is_served_as_by_the_reference(handover, policy, room, keep_s
     )
     for k, row in enumerate(zip(town.created, *columns, strict=True)):
         reference.at(row[0], reference.create, k, *row[1:])
-    reference.run()
+    reference.run_until()
     _, records, turns = town.run(rules, policy, pieces=3)
     expected = {
         name: np.array([reference.log[k][name] for k in range(len(records))]) for name in reference.log[0]
@@ -332,10 +326,12 @@ def test_the_least_cost_is_taken_and_no_rule_promises_less():
         reference.shelf[2].put(0, 900, 0.0)
         reference.create(1.0, k, town.place[0], 1, 1.0, 0, 1, 2300)
         row = reference.log[k]
-        ways = reference.ways(row["site"], 2, 900, 2300, 1)
-        assert row["outcome"] in [way[2] for way in ways]
-        begins = XI * np.hypot(*(town.xy[row["site"]] - town.place[0])) ** ALPHA + town.wait[row["site"]]
-        promised[handover] = begins + min(reference.ways(row["site"], 2, 900, 2300, 1))[0]
+        i, cached = row["site"], town.hits[row["site"], 1]
+        outcome, takes = option(i, 2, 900, 2300, cached, make_warm(rules, len(town.xy)))
+        assert outcome == row["outcome"]
+        assert takes == pytest.approx(min(reference.ways(i, 2, 900, 2300, 1))[0])
+        begins = XI * np.hypot(*(town.xy[i] - town.place[0])) ** ALPHA + town.wait[i]
+        promised[handover] = begins + takes
     assert promised["by_cost"] == min(promised.values())
 
 
@@ -515,6 +511,26 @@ def test_bad_rules_are_refused_in_one_line():
     engine = town.engine(make_rules(town.hits, town.answer, prefill_s=seconds(np.arange(600))))
     with pytest.raises(GeoEdgeError, match="known up to 599"):
         engine.run(town.requests(), 1e6)
+    with pytest.raises(GeoEdgeError, match="hit_tokens"):
+        make_rules(5, town.answer)
+
+
+@pytest.mark.parametrize(
+    ("site", "given", "words"),
+    [
+        (-1, {"hit_row": [9, 9]}, "site"),
+        (6, {"hit_row": [9, 9]}, "site"),
+        (0, {"hit_row": [9, 9], "time_s": 5.0}, "time_s"),
+        (0, {"hit_row": [9]}, "hit_row"),
+        (0, {"hit_row": [9, -9]}, "hit_row"),
+    ],
+)
+def test_a_change_that_is_refused_changes_no_caches(site, given, words):
+    town = Town()
+    engine = town.engine(make_rules(town.hits, town.answer))
+    with pytest.raises(GeoEdgeError, match=words):
+        engine.reconfigure(site, **given)
+    assert (engine.stations.warm.hits == town.hits).all()
 
 
 def test_outcomes_are_numbered_as_they_are_named():

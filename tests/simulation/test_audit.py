@@ -196,6 +196,25 @@ def complaints(run) -> list[str]:
         return [str(error)]
 
 
+@pytest.mark.parametrize("value", [-1, 10**12, 2**63 - 1])
+def test_profiles_that_there_are_not_are_refused_before_anything_is_counted_by_them(run, value) -> None:
+    sites = run.sites.copy()
+    sites.loc[0, "profile"] = value
+    with pytest.raises(GeoEdgeError, match=rf"profile = {value} in sites\.parquet, known are 0 to 3"):
+        audit_run(replace(run, sites=sites))
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_numbers_of_no_site_and_no_epoch_are_told_in_one_line(run, value) -> None:
+    decisions = run.tables["decisions"].astype({"epoch": "float64"})
+    actions = run.actions.astype({"site": "float64"})
+    decisions.loc[0, "epoch"] = actions.loc[0, "site"] = value
+    for damaged in (run.with_tables(decisions=decisions), replace(run, actions=actions)):
+        with pytest.raises(GeoEdgeError, match="do not belong together") as caught:
+            audit_run(damaged)
+        assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize(("column", "value"), [("site", 99), ("to_profile", 77), ("event", "bogus")])
 def test_a_damaged_journal_is_told_in_lines(run, column, value) -> None:
     lines = complaints(run.with_tables(placement=run.tables["placement"].assign(**{column: value})))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from geoedge.policies import POLICIES
@@ -54,6 +55,16 @@ def test_users_keep_their_routers_and_redirection_saves_requests(study):
     many = run(study, **options | {"admission.redirects": 9})
     assert many.status_counts()["rejected"] <= few.status_counts()["rejected"]
     assert many.records.column("redirects").to_numpy().max() > 0
+
+
+@pytest.mark.parametrize(
+    "more", [{"routing.routers": 2}, {"admission.close_threshold": 5.0}, {"routing.local_count": True}]
+)
+def test_a_policy_that_hears_nothing_runs_whatever_is_advertised(study, more):
+    """What the scenario takes the engine takes: a tier's mean at every request is not heard."""
+    deaf = {"routing.policy": "prefix_only", "routing.telemetry_period_s": 0.0} | more
+    tier, site = (run(study, **{"routing.scope": scope} | deaf) for scope in ("tier", "site"))
+    pd.testing.assert_frame_equal(tier.records.to_pandas(), site.records.to_pandas())
 
 
 def test_routers_know_how_often_each_type_is_asked(study):

@@ -44,9 +44,13 @@ def test_every_site_has_as_many_requests_however_much_of_its_kernel_is_outside()
     alone = np.array([[50.0, 2450.0]])
     xy = np.concatenate((town(np.random.default_rng(5)), alone))
     demand = smoothed_sites(xy, BAY).demand([121.0], places=7)
-    last = demand.rate[-1, 0]
-    own = demand.rate[:, 0] == last
-    assert last * own.sum() >= 1.0 - 1e-12
+    rate, places = demand.rate[:, 0], []
+    while sum(places) < len(rate):  # the places of a site follow each other, and share one request per second
+        first = sum(places)
+        places.append(round(1.0 / rate[first]))
+        assert rate[first : first + places[-1]] == pytest.approx(np.full(places[-1], 1.0 / places[-1]))
+    assert len(places) == 121
+    assert min(places) == 7 < max(places)
     assert demand.total == pytest.approx(121.0)
 
 

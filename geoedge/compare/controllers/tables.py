@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from geoedge.compare.columns import interval
+from geoedge.compare.columns import interval, named
 from geoedge.compare.controllers.ratios import NOWHERE, paired, share
 from geoedge.compare.tables import planned
 from geoedge.control.actions import Action, Change
@@ -77,9 +77,9 @@ def contest_table(runs: Runs, baseline: str, oracle: str) -> pd.DataFrame:
             {
                 "controller": name,
                 "replications": len(line),
-                **_named("coverage", interval(coverage)),
-                **_named("change", paired(coverage, base)),
-                **_named("oracle_share", share(coverage - base, most) if told else NOWHERE),
+                **named("coverage", interval(coverage)),
+                **named("change", paired(coverage, base)),
+                **named("oracle_share", share(coverage - base, most) if told else NOWHERE),
                 "p95_ttft_s": float(_metric(line, "p95_ttft_s").mean()),
                 "mean_ttft_s": float(_metric(line, "mean_ttft_s").mean()),
                 "rejected_share": _mean(line, lambda run: run.rejected_share),
@@ -109,7 +109,7 @@ def change_table(runs: Runs, baseline: str) -> pd.DataFrame:
             "controller": name,
             "metric": metric,
             "value": float(_metric(line, metric).mean()),
-            **_named("change", paired(_metric(line, metric), _metric(runs[baseline], metric))),
+            **named("change", paired(_metric(line, metric), _metric(runs[baseline], metric))),
         }
         for name, line in runs.items()
         for metric in line[0].metrics
@@ -149,18 +149,14 @@ def epoch_table(runs: Runs, baseline: str) -> pd.DataFrame:
                     "epoch": int(epoch),
                     "start_s": float(start),
                     "end_s": float(end),
-                    **_named("coverage", interval(seen["coverage"][:, k])),
-                    **_named("change", paired(seen["coverage"][:, k], base)),
+                    **named("coverage", interval(seen["coverage"][:, k])),
+                    **named("change", paired(seen["coverage"][:, k], base)),
                     **{column: float(seen[column][:, k].mean()) for column in names[1:]},
                     "moves": float(np.mean([len(part) for part in moves[k]])),
                     "moved_gb": float(np.mean([part["bytes_moved"].sum() for part in moves[k]]) / GB),
                 }
             )
     return pd.DataFrame(rows)
-
-
-def _named(name: str, values: tuple[float, float, float]) -> dict[str, float]:
-    return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
 
 
 def _metric(line: Sequence[Replication], metric: str) -> Floats:

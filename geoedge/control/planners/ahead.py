@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from geoedge.control.actions import Action, change_profile, migrate
 from geoedge.control.planners.base import Plan, Prediction, Situation
-from geoedge.control.planners.greedy import LEAST_GAIN, plan_with, reason
+from geoedge.control.planners.greedy import LEAST_GAIN, plan_of, plan_with
 from geoedge.control.planners.mean import mean_over
 from geoedge.units import GB
 
@@ -46,20 +46,8 @@ def multi_period(situation: Situation) -> Plan:
     sequence = _Sequence(situation)
     while sequence.paths < situation.limits.rounds and sequence.extend():
         pass
-    predictor = mean_over(situation)
-    before = now = predictor.solve(situation.profile, situation.last)
-    actions = []
-    for action in sequence.first:
-        after = predictor.solve(action.apply(now.profile), now)
-        gain = after.coverage - now.coverage
-        actions.append(
-            action.explained(
-                gain,
-                f"first of {len(situation.forecast)} epochs: {reason(action, now, after, situation.names)}",
-            )
-        )
-        now = after
-    return Plan(tuple(actions), before, now, now.profile)
+    why = f"first of {len(situation.forecast)} epochs: "
+    return plan_of(sequence.first, situation, mean_over(situation), situation.last, why)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +143,11 @@ class _Sequence:
         if (path.profiles[:, 0] == self.start[list(path.sites)]).all():
             return
         i, *others = path.sites
-        if not others:
-            self.first.append(change_profile(i, int(self.start[i]), int(path.profiles[0, 0]), self.moved))
-            return
-        gets = self.moved[self.start[list(path.sites)], path.profiles[:, 0]]
-        taker, giver = (i, others[0]) if gets[0] >= gets[1] else (others[0], i)
-        self.first.append(migrate(taker, giver, self.start, self.moved))
+        self.first.append(
+            migrate(i, others[0], self.start, self.moved)
+            if others
+            else change_profile(i, int(self.start[i]), int(path.profiles[0, 0]), self.moved)
+        )
 
     def _promising(self) -> list[_Path]:
         """Return the best path of every open site, and the exchanges, by falling promise."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from geoedge.control.actions import Action, change_profile, migrate
 from geoedge.control.planners.base import Limits, Plan, Prediction, Predictor, Situation
 
-__all__ = ["LEAST_GAIN", "Search", "greedy", "plan_with", "reason"]
+__all__ = ["LEAST_GAIN", "Search", "greedy", "plan_of", "plan_with", "reason"]
 
 _WORTH_A_LOOK = 0.5
 """Share of the least gain that a screened score must promise for the field to be solved."""
@@ -61,6 +61,40 @@ def plan_with(situation: Situation, predictor: Predictor, start: Prediction | No
         actions.append(action.explained(gain, reason(action, now, search.now, situation.names)))
         now = search.now
     return Plan(tuple(actions), before, now, search.profile)
+
+
+def plan_of(
+    steps: Iterable[Action],
+    situation: Situation,
+    predictor: Predictor,
+    start: Prediction | None,
+    why: str = "",
+) -> Plan:
+    """Return the plan of doing given actions one after the other, each with what it gains at its turn.
+
+    Parameters
+    ----------
+    steps
+        The actions.
+    situation
+        What is known.
+    predictor
+        Tells what each action does.
+    start
+        An equilibrium to start from.
+    why
+        What opens every reason.
+    """
+    profile = situation.profile
+    before = now = predictor.solve(profile, start)
+    actions = []
+    for action in steps:
+        profile = action.apply(profile)
+        after = predictor.solve(profile, now)
+        words = why + reason(action, now, after, situation.names)
+        actions.append(action.explained(after.coverage - now.coverage, words))
+        now = after
+    return Plan(tuple(actions), before, now, profile)
 
 
 class Search:
@@ -146,9 +180,10 @@ class Search:
             (score, change_profile(i, int(self.profile[i]), s, moved))
             for score, i, s in _top(single, self.limits.looks, least)
         ]
-        for score, i, j in _top(pair, self.limits.looks, least):
-            taker, giver = (i, j) if gets[i, j] >= gets[j, i] else (j, i)
-            ranked.append((score, migrate(taker, giver, self.profile, moved)))
+        ranked += [
+            (score, migrate(i, j, self.profile, moved))
+            for score, i, j in _top(pair, self.limits.looks, least)
+        ]
         return sorted(ranked, key=lambda found: -found[0])
 
 

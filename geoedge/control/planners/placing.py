@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from geoedge.control.actions import Action, change_profile, migrate
 from geoedge.control.planners.base import Limits, Plan, Prediction, Predictor, Situation
-from geoedge.control.planners.greedy import reason
+from geoedge.control.planners.greedy import plan_of
 
 __all__ = ["improve", "plan_towards"]
 
@@ -120,16 +120,7 @@ def plan_towards(situation: Situation, predictor: Predictor, target: Ints, start
     start
         An equilibrium to start from.
     """
-    profile = situation.profile
-    before = now = predictor.solve(profile, start)
-    actions = []
-    for action in _steps(profile, target, situation):
-        profile = action.apply(profile)
-        after = predictor.solve(profile, now)
-        gain = after.coverage - now.coverage
-        actions.append(action.explained(gain, reason(action, now, after, situation.names)))
-        now = after
-    return Plan(tuple(actions), before, now, profile)
+    return plan_of(_steps(situation.profile, target, situation), situation, predictor, start)
 
 
 def _steps(profile: Ints, target: Ints, situation: Situation) -> list[Action]:
@@ -142,9 +133,7 @@ def _steps(profile: Ints, target: Ints, situation: Situation) -> list[Action]:
             single.append(i)
             continue
         left.remove(partner)
-        gets = situation.transfer_bytes[profile[[i, partner]], target[[i, partner]]]
-        taker, giver = (i, partner) if gets[0] >= gets[1] else (partner, i)
-        steps.append(migrate(taker, giver, profile, situation.transfer_bytes))
+        steps.append(migrate(i, partner, profile, situation.transfer_bytes))
     return steps + _in_order(single, profile, target, situation)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from geoedge.compare.columns import ENSEMBLE, FIELD, STEERED, THEORY, TWINS, interval
+from geoedge.maps.words import percent
 from geoedge.report._text import number, with_interval
 from geoedge.report.page.blocks import Bar, Grid, Steps
 from geoedge.report.page.told import Told
@@ -41,13 +42,9 @@ def verdict(told: Told) -> str:
         column or "", ""
     )
     return (
-        f"{_share(value)}{_half(low, high)} of requests{who} have their first token within {told.target_s:g} s"
+        f"{percent(value)}{_half(low, high)} of requests{who} have their first token within {told.target_s:g} s"
         f"{_wanted(told, value, low, high)}{_others(told, value)}."
     )
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.1f} %"
 
 
 def _half(low: float, high: float) -> str:
@@ -73,8 +70,8 @@ def _others(told: Told, value: float) -> str:
     gap = 100 * (theory - value)
     side = "too high" if gap > 0 else "too low"
     return (
-        f"; Poisson theory, which knows no map, says {_share(theory)}, {abs(gap):.1f} points {side}, and the field on the "
-        f"map {_share(field)}"
+        f"; Poisson theory, which knows no map, says {percent(theory)}, {abs(gap):.1f} points {side}, and the field on the "
+        f"map {percent(field)}"
     )
 
 
@@ -283,7 +280,7 @@ def steps_table(steps: Sequence[Step]) -> Steps:
     low = 0.0 if min(seen) < 0.5 * max(seen) else max(0.0, math.floor(10 * min(seen) - 0.5) / 10)
     high = min(1.0, math.ceil(10 * max(seen) + 0.2) / 10)
     rows = [
-        (step.name, change_words(step), _share(step.level), _step_words(step), _bar(step, low, high))
+        (step.name, change_words(step), percent(step.level), _step_words(step), _bar(step, low, high))
         for step in steps
     ]
     note = (
@@ -318,7 +315,7 @@ def _beside(step: Step | None) -> str:
     if step is None:
         return "–"
     change = change_words(step) + (f", too few {step.lacking} to tell" if step.lacking else "")
-    return f"{_share(step.level)} ({change})" if change else _share(step.level)
+    return f"{percent(step.level)} ({change})" if change else percent(step.level)
 
 
 def _bar(step: Step, low: float, high: float) -> Bar:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Difference", "answers_beside", "difference", "differences_grid", "pairing_words"]
 
 
-def answers_beside(runs: Sequence[Told], metric: str = "coverage") -> Grid | None:
-    """Return one metric in theory, field and simulation, one column a run; None if no run has answers.
+def answers_beside(runs: Sequence[Told]) -> Grid | None:
+    """Return coverage in theory, field and simulation, one column a run; None if no run has answers.
 
     A row is an answer, whatever policy or waits its column in a run is named after; the note has these names.
 
@@ -29,14 +29,12 @@ def answers_beside(runs: Sequence[Told], metric: str = "coverage") -> Grid | Non
     ----------
     runs
         The runs.
-    metric
-        Key of the metric.
     """
     kinds = [kind for kind in WORDS if any(each.answer(kind) for each in runs)]
     if not kinds:
         return None
-    rows = [[kind, *(_cell(each, metric, each.answer(kind)) for each in runs)] for kind in kinds]
-    label, unit = METRICS[metric]
+    rows = [[kind, *(_cell(each, "coverage", each.answer(kind)) for each in runs)] for kind in kinds]
+    label, unit = METRICS["coverage"]
     heads, note = ["", *(each.name for each in runs)], " ".join(_aligned_words(runs))
     return Grid(f"{with_unit(label.strip(), unit)}, all answers", heads, rows, note)
 

@@ -14,10 +14,9 @@ from geoedge.report.page.pictures import drawn, runs_drawn
 from geoedge.report.page.told import Told
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from geoedge.compare import Gap
     from geoedge.sites.verdicts import LayoutStatistics
+    from geoedge.style import PaperFigure
 
 __all__ = ["MAP_BYTES", "Asked", "parts_of"]
 
@@ -261,7 +260,7 @@ def _map_of(told: Told, budget: int) -> Block:
     return Frame(page, f"Map of {told.name}")
 
 
-def _still(told: Told) -> Figure:
+def _still(told: Told) -> PaperFigure:
     from geoedge.figures import site_map
 
     return site_map(told.labelled, told.view.city, columns=1)
@@ -322,7 +321,7 @@ def _layout_of(told: Told, key: str) -> Iterator[Block]:
     yield ground.layout_grid(found)
 
 
-def _layout_figure(found: LayoutStatistics) -> Figure:
+def _layout_figure(found: LayoutStatistics) -> PaperFigure:
     from geoedge.figures import layout_functions
 
     return layout_functions(found, columns=1)

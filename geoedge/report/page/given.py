@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from geoedge.report.page.blocks import Grid
-from geoedge.report.page.told import Told
+from geoedge.report.page.told import Told, heads
 
 __all__ = ["difference_grid", "provenance_grid"]
 
@@ -27,8 +27,7 @@ def provenance_grid(runs: Sequence[Told]) -> Grid:
     facts = [dict(_facts(each)) for each in runs]
     names = list(dict.fromkeys(name for each in facts for name in each))
     rows = [[name, *(each.get(name, ABSENT) for each in facts)] for name in names]
-    heads = [each.name for each in runs] if len(runs) > 1 else ["value"]
-    return Grid("Where the numbers come from", ["", *heads], rows)
+    return Grid("Where the numbers come from", ["", *heads(runs)], rows)
 
 
 def _facts(told: Told) -> Iterator[tuple[str, str]]:

@@ -6,22 +6,15 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from geoedge.report._text import number
 from geoedge.report.page.blocks import Grid
-from geoedge.report.page.told import Told
+from geoedge.report.page.told import Told, heads
 from geoedge.units import GB, clock
 
-__all__ = ["events_grid", "handovers_grid", "rejected", "requests_grid"]
+__all__ = ["events_grid", "handovers_grid", "requests_grid"]
 
 LISTED = 40
 """Events listed."""
-
-
-def rejected(told: Told) -> int:
-    """Return how many counted requests no site took."""
-    return int(np.sum(told.results.column("site") < 0))
 
 
 def requests_grid(runs: Sequence[Told]) -> Grid:
@@ -35,11 +28,9 @@ def requests_grid(runs: Sequence[Told]) -> Grid:
     counts = [each.results.status_counts() for each in runs]
     rows = [[name.replace("_", " "), *(f"{count[name]:,}" for count in counts)] for name in counts[0]]
     rows.append(["all", *(f"{sum(count.values()):,}" for count in counts)])
-    share = [rejected(each) / max(each.results.requests, 1) for each in runs]
-    rows.append(["rejected after the warm-up", *(f"{each:.2%}" for each in share)])
+    rows.append(["rejected after the warm-up", *(f"{each.results.rejected_share:.2%}" for each in runs)])
     note = "At the horizon of one run each, warm-up included. Rejected requests count as not in time."
-    heads = [each.name for each in runs] if len(runs) > 1 else ["requests"]
-    return Grid("What became of the requests", ["", *heads], rows, note)
+    return Grid("What became of the requests", ["", *heads(runs, "requests")], rows, note)
 
 
 def events_grid(told: Told) -> Grid | None:
@@ -54,9 +45,9 @@ def events_grid(told: Told) -> Grid | None:
     if events is None or events.empty:
         return None
     rows = [_event(row) for row in events.head(LISTED).to_dict("records")]
-    heads = ["event", "from", "to", "sites", "people", "requests", "in time", "others in time", "detail"]
+    columns = ["event", "from", "to", "sites", "people", "requests", "in time", "others in time", "detail"]
     more = f"{len(events) - LISTED} more in events.parquet." if len(events) > LISTED else ""
-    return Grid("Events", heads, rows, more, left=1)
+    return Grid("Events", columns, rows, more)
 
 
 def _event(row: Mapping[Hashable, Any]) -> list[str]:
@@ -96,5 +87,5 @@ def handovers_grid(told: Told) -> Grid | None:
         ]
         for row in table.to_dict("records")
     ]
-    heads = ["the state", "turns", "of all turns", "in time", "mean TTFT [s]", "fetched [GB]"]
-    return Grid("What became of the states of conversations", heads, rows)
+    columns = ["the state", "turns", "of all turns", "in time", "mean TTFT [s]", "fetched [GB]"]
+    return Grid("What became of the states of conversations", columns, rows)

@@ -8,7 +8,7 @@ import numpy as np
 
 from geoedge.report._text import number
 from geoedge.report.page.blocks import Grid
-from geoedge.report.page.told import Told
+from geoedge.report.page.told import Told, heads
 from geoedge.texts import plain_text
 
 __all__ = ["hottest_grid", "loads_grid"]
@@ -41,12 +41,11 @@ def loads_grid(runs: Sequence[Told]) -> Grid:
     )
     rows.append(["site-epochs at capacity", *(_at_capacity(each) for each in runs)])
     rows.append(["most prefill work, seconds per second", *(number(_prefill(each), 2) for each in runs)])
-    heads = [each.name for each in runs] if len(runs) > 1 else ["value"]
     note = (
         "Utilisation: busy servers over servers, mean over the counted epochs. At capacity: more service is asked for in "
         "an epoch than the site has."
     )
-    return Grid("Utilisation of the sites", ["", *heads], rows, note)
+    return Grid("Utilisation of the sites", ["", *heads(runs)], rows, note)
 
 
 def _at_capacity(told: Told) -> str:
@@ -82,7 +81,7 @@ def hottest_grid(told: Told) -> Grid:
         ]
         for row in sites.to_dict("records")
     ]
-    heads = [
+    columns = [
         "site",
         "kind",
         "profile at start",
@@ -93,4 +92,4 @@ def hottest_grid(told: Told) -> Grid:
         "mean wait [s]",
         "prefill [s/s]",
     ]
-    return Grid("Hottest sites, by missed requests", heads, rows, left=3)
+    return Grid("Hottest sites, by missed requests", columns, rows, left=3)

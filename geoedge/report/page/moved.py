@@ -17,7 +17,7 @@ from geoedge.units import GB, clock
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["epochs_grid", "ledger_grid", "moved_words", "repairs_of", "totals_grid"]
+__all__ = ["epochs_grid", "hindsight_words", "ledger_grid", "moved_words", "repairs_of", "totals_grid"]
 
 LISTED = 60
 """Moves listed."""

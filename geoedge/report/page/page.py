@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from geoedge.errors import OutputError
+from geoedge.errors import GeoEdgeError, OutputError
 from geoedge.files import write_whole
 from geoedge.maps.inline import policy
 from geoedge.report.page.blocks import Frame, More, Part
@@ -117,11 +117,12 @@ def report_page(
     Raises
     ------
     GeoEdgeError
-        If there are no runs or too many, or one has no request after its warm-up.
+        If there are no runs or too many, one has no request after its warm-up, or what is given is none of all that.
     OutputError
         If a folder is no run.
     """
     told = told_runs(runs, city)
+    _checked(gap)
     for each in told:
         each.results.metrics()  # says in one line if there is nothing to tell
     heads = list(
@@ -130,11 +131,26 @@ def report_page(
     lines = [_line(each, alone=len(told) == 1) for each in told]
     parts = parts_of(Asked(told, gap, maps))
     return ReportPage(
-        plain_text(title, LONGEST_TITLE) or " · ".join(heads)[: 2 * LONGEST_TITLE],
+        plain_text(title, LONGEST_TITLE) or plain_text(" · ".join(heads), 2 * LONGEST_TITLE),
         lines,
         parts,
         _credits(told),
     )
+
+
+def _checked(gap: object) -> None:
+    """Refuse what is no gap.
+
+    Raises
+    ------
+    GeoEdgeError
+        If something else was given.
+    """
+    from geoedge.compare import Gap
+
+    if gap is not None and not isinstance(gap, Gap):
+        msg = f"report: `gap` must be a Gap, not {type(gap).__name__}; make it with `geoedge.explain_gap(scenario)`"
+        raise GeoEdgeError(msg)
 
 
 def _line(told: Told, *, alone: bool) -> str:

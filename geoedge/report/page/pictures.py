@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from geoedge.errors import GeoEdgeError
 from geoedge.report.page.blocks import Block, Picture, Words
@@ -11,14 +11,13 @@ from geoedge.report.page.svg import inline_svg
 from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from geoedge.results import Results
+    from geoedge.style import PaperFigure
 
 __all__ = ["drawn", "runs_drawn"]
 
 
-def drawn(key: str, words: str, draw: Callable[[], Figure], *, print_only: bool = False) -> Block:
+def drawn(key: str, words: str, draw: Callable[[], PaperFigure], *, print_only: bool = False) -> Block:
     """Return a figure as a block, or why it is not there.
 
     Parameters
@@ -39,7 +38,7 @@ def drawn(key: str, words: str, draw: Callable[[], Figure], *, print_only: bool 
         return Words(f"Not drawn: {error}", "quiet")
 
 
-def runs_drawn(key: str, words: str, figure: str, runs: Sequence[Results], **options: Any) -> Block:
+def runs_drawn(key: str, words: str, figure: str, runs: Sequence[Results]) -> Block:
     """Return a figure of `geoedge.figures` of some runs, over one column of a paper.
 
     Parameters
@@ -52,14 +51,12 @@ def runs_drawn(key: str, words: str, figure: str, runs: Sequence[Results], **opt
         Name of the function.
     runs
         The runs.
-    **options
-        What else it is to know.
     """
 
-    def draw() -> Figure:
+    def draw() -> PaperFigure:
         from geoedge import figures
 
-        made: Figure = getattr(figures, figure)(*runs, columns=1, **options)
+        made: PaperFigure = getattr(figures, figure)(*runs, columns=1)
         return made
 
     return drawn(key, words, draw)

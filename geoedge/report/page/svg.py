@@ -5,7 +5,6 @@ Fonts are left to the page, so that text looks like the text around it.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from geoedge.errors import GeoEdgeError
 from geoedge.report.page.ink import in_the_dark
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from geoedge.style import PaperFigure
 
 __all__ = ["colour_names", "inline_svg"]
 
@@ -39,7 +38,7 @@ _USED = re.compile(r"""(?:href="#|url\(#)([\w-]+)""")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
 
-def inline_svg(figure: Figure, key: str, label: str) -> Markup:
+def inline_svg(figure: PaperFigure, key: str, label: str) -> Markup:
     """Return a figure as an SVG element: text as text, colours as CSS variables, nothing that could be carried out.
 
     Parameters
@@ -78,17 +77,11 @@ def colour_names(markup: str) -> dict[str, tuple[str, str]]:
     return {f"--c{name}": (f"#{name}", in_the_dark(f"#{name}")) for name in names}
 
 
-def _drawn(figure: Figure) -> str:
-    import matplotlib as mpl
+def _drawn(figure: PaperFigure) -> str:
+    from geoedge.style.paper import written
 
-    from geoedge.style import PaperFigure
-
-    if isinstance(figure, PaperFigure):
-        figure.letters = True  # words are to be found and selected
-    buffer = io.BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "geoedge", "svg.fonttype": "none"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return buffer.getvalue().decode()
+    figure.letters = True  # words are to be found and selected
+    return written(figure, "svg").decode()
 
 
 def _written(element: ElementTree.Element, key: str, *, outermost: bool = False) -> Iterator[str]:

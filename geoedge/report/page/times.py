@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from geoedge.maps.samples import NO_WAIT_S
 from geoedge.report._text import number
 from geoedge.report.page.blocks import Grid
-from geoedge.report.page.told import Told
+from geoedge.report.page.told import Told, heads
 from geoedge.texts import plain_text
 
 __all__ = ["quantiles_grid", "types_grid", "waits_grid"]
@@ -31,7 +32,7 @@ def quantiles_grid(runs: Sequence[Told]) -> Grid:
     rows.append(["mean", *(number(each.results.mean_ttft) for each in runs)])
     rows.append(["requests counted", *(f"{each.results.requests:,}" for each in runs)])
     note = "From the records of one run each, rejected requests counted as never; means are of those that were taken."
-    return Grid("Time to first token [s]", ["", *_names(runs)], rows, note)
+    return Grid("Time to first token [s]", ["", *heads(runs)], rows, note)
 
 
 def waits_grid(runs: Sequence[Told]) -> Grid:
@@ -44,14 +45,17 @@ def waits_grid(runs: Sequence[Told]) -> Grid:
     """
     waits = [_taken(each, "wait_s") for each in runs]
     rows = [
-        ["requests that wait at all", *(f"{np.mean(each > 0):.1%}" if len(each) else "–" for each in waits)]
+        [
+            "requests that wait at all",
+            *(f"{np.mean(each > NO_WAIT_S):.1%}" if len(each) else "–" for each in waits),
+        ]
     ]
     rows.append(["mean wait [s]", *(number(float(each.mean()) if len(each) else None) for each in waits)])
     rows += [
         [f"{level:.0%} wait at most [s]", *(_quantile(each, level) for each in waits)]
         for level in (0.5, 0.9, 0.95, 0.99)
     ]
-    return Grid("Wait for a free place at the site", ["", *_names(runs)], rows)
+    return Grid("Wait for a free place at the site", ["", *heads(runs)], rows)
 
 
 def _quantile(values: np.ndarray[tuple[int], np.dtype[np.float64]], level: float) -> str:
@@ -80,9 +84,11 @@ def types_grid(runs: Sequence[Told]) -> Grid | None:
                 number(float(np.mean(ttft <= each.target_s)) if len(ttft) else None),
             ]
         rows.append([plain_text(name), *cells])
-    heads = [f"{what}{_of(runs, name)}" for name in _names(runs) for what in ("share of requests", "in time")]
+    columns = [
+        f"{what}{_of(runs, name)}" for name in heads(runs) for what in ("share of requests", "in time")
+    ]
     note = "From the records of one run each; in time as a share of the type's own requests."
-    return Grid("TTFT coverage by type of request", ["", *heads], rows, note)
+    return Grid("TTFT coverage by type of request", ["", *columns], rows, note)
 
 
 def _of(runs: Sequence[Told], name: str) -> str:
@@ -92,7 +98,3 @@ def _of(runs: Sequence[Told], name: str) -> str:
 def _taken(told: Told, name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     results = told.results
     return np.asarray(results.column(name)[results.column("site") >= 0], dtype=np.float64)
-
-
-def _names(runs: Sequence[Told]) -> list[str]:
-    return [each.name for each in runs] if len(runs) > 1 else ["value"]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from geoedge.city import City
     from geoedge.scenario import Scenario
 
-__all__ = ["Told", "share_people", "told_runs"]
+__all__ = ["Told", "heads", "share_people", "told_runs"]
 
 MOST_RUNS = 8
 """Runs that one page lays side by side."""
@@ -207,11 +207,12 @@ def told_runs(runs: Sequence[Results | str | Path], city: City | None) -> list[T
     Raises
     ------
     GeoEdgeError
-        If there are none or too many, or a folder is no run.
+        If there are none or too many, something is no run, a folder is none, or the city is none.
     """
     if not 1 <= len(runs) <= MOST_RUNS:
         msg = f"report: {len(runs)} runs; a page takes 1 to {MOST_RUNS}: name so many run folders"
         raise GeoEdgeError(msg)
+    _checked(runs, city)
     read = [each if isinstance(each, Results) else Results.load(each) for each in runs]
     if len(read) == 1:
         return [Told("this run", read[0], city)]
@@ -223,8 +224,45 @@ def told_runs(runs: Sequence[Results | str | Path], city: City | None) -> list[T
     return [Told(name, results, city) for name, results in zip(own, read, strict=True)]
 
 
+def _checked(runs: Sequence[object], city: object) -> None:
+    """Refuse what is no run and what is no city.
+
+    Raises
+    ------
+    GeoEdgeError
+        If something else was given.
+    """
+    from geoedge.city import City
+
+    for run in runs:
+        if not isinstance(run, Results | str | Path):
+            msg = (
+                f"report: takes run folders or runs (Results), not {type(run).__name__}; give each by itself"
+            )
+            raise GeoEdgeError(msg)
+    if city is not None and not isinstance(city, City):
+        msg = (
+            f"report: `city` must be a City, not {type(city).__name__}; load it with `geoedge.load_city`, or leave it to the "
+            "runs' scenarios"
+        )
+        raise GeoEdgeError(msg)
+
+
 def _name(given: Results | str | Path, results: Results) -> str:
     return plain_text(results.label if isinstance(given, Results) else Path(given).absolute().name)
+
+
+def heads(runs: Sequence[Told], alone: str = "value") -> list[str]:
+    """Return the heads of a table's columns, one a run.
+
+    Parameters
+    ----------
+    runs
+        The runs.
+    alone
+        Head of the only column.
+    """
+    return [each.name for each in runs] if len(runs) > 1 else [alone]
 
 
 def share_people(one: Told, other: Told) -> str:

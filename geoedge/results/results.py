@@ -1,63 +1,26 @@
-"""Results: what a run leaves behind, the metrics that follow from it, and its folder on disk."""
+"""What a run says: its records and tables, and the numbers that follow from them."""
 
 from __future__ import annotations
 
-import json
-import os
-import secrets
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property
-from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from geoedge.answers import answer_metrics
-from geoedge.errors import GeoEdgeError, OutputError
-from geoedge.files import folder_for, has_room
+from geoedge.errors import GeoEdgeError
+from geoedge.results.folder import read_folder, write_folder
+from geoedge.results.records import STATUS
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from numpy.typing import NDArray
 
-__all__ = ["RECORD_COLUMNS", "STATUS", "Results", "batch_interval", "check_writable"]
-
-STATUS = ("served", "in_service", "waiting", "in_flight", "rejected")
-"""What a request is at the horizon; the column ``status`` holds the index."""
-
-RECORD_COLUMNS: Mapping[str, str] = {
-    "created_s": "float64",
-    "user": "int32",
-    "request_type": "int16",
-    "activity": "int8",
-    "x_m": "float64",
-    "y_m": "float64",
-    "epoch": "int16",
-    "site": "int32",
-    "profile": "int16",
-    "hit_tokens": "int32",
-    "distance_km": "float64",
-    "radio_s": "float64",
-    "arrived_s": "float64",
-    "started_s": "float64",
-    "wait_s": "float64",
-    "prefill_s": "float64",
-    "ttft_s": "float64",
-    "first_token_s": "float64",
-    "finished_s": "float64",
-    "redirects": "int16",
-    "status": "int8",
-}
-"""Columns of a run's records, one row a request, and their types; instants and times in seconds."""
-
-_TABLES = ("epochs", "series", "actions")
-_RECORDS, _SITES, _META, _SCENARIO = "requests.parquet", "sites.parquet", "provenance.json", "scenario.toml"
+__all__ = ["Results"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +87,6 @@ class Results:
         name
             One of `RECORD_COLUMNS`.
         """
-        return self._measured(name)
-
-    def _measured(self, name: str) -> NDArray[Any]:
         return np.asarray(self.records.column(name).to_numpy()[self._window])
 
     @cached_property
@@ -135,7 +95,7 @@ class Results:
 
     def _taken(self, name: str) -> NDArray[Any]:
         """Return one column of the measured requests that were not rejected."""
-        return np.asarray(self._measured(name)[self._measured("site") >= 0])
+        return np.asarray(self.column(name)[self.column("site") >= 0])
 
     @property
     def requests(self) -> int:
@@ -146,11 +106,11 @@ class Results:
 
     def ttft_coverage(self, tau: float) -> float:
         """Return the share of requests with TTFT at most `tau` [s]."""
-        return float(np.mean(self._measured("ttft_s") <= tau))
+        return float(np.mean(self.column("ttft_s") <= tau))
 
     def ttft_quantile(self, probability: float) -> float:
         """Return the TTFT [s] that a share `probability` of requests meets."""
-        ttft = self._measured("ttft_s")
+        ttft = self.column("ttft_s")
         method: Literal["linear", "higher"] = "linear" if np.isfinite(ttft).all() else "higher"
         return float(np.quantile(ttft, probability, method=method))
 
@@ -192,7 +152,7 @@ class Results:
     @property
     def rejected_share(self) -> float:
         """Share of requests that no site took."""
-        return float(np.mean(self._measured("site") < 0))
+        return float(np.mean(self.column("site") < 0))
 
     @property
     def mean_serving_distance(self) -> float:
@@ -303,46 +263,7 @@ class Results:
         OutputError
             If the folder cannot be written, or is not a run folder.
         """
-        target = Path(folder).expanduser().absolute()
-        check_writable(target)
-        partial = _beside(target)
-        try:
-            with folder_for(target):
-                self._write_whole(partial, target, pages or {})
-        except OSError as error:
-            msg = f"`output` {str(target)!r} cannot be written ({error.strerror}); name a folder you may write to"
-            raise OutputError(msg) from None
-        return target
-
-    def _write_whole(self, partial: Path, target: Path, pages: Mapping[str, str]) -> None:
-        try:
-            partial.mkdir()
-            self._write(partial)
-            for name, text in pages.items():
-                (partial / name).write_text(text, encoding="utf-8", newline="\n")
-            _swap(partial, target)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-
-    def _write(self, folder: Path) -> None:
-        import geopandas as gpd
-        import pyarrow.parquet as pq
-
-        pq.write_table(self.records, folder / _RECORDS, compression="zstd")
-        points = gpd.points_from_xy(self.sites.lon, self.sites.lat)
-        gpd.GeoDataFrame(self.sites, geometry=points, crs="EPSG:4326").to_parquet(folder / _SITES)
-        tables = self._all_tables()
-        for name, table in tables.items():
-            table.to_parquet(folder / f"{name}.parquet", index=False)
-        (folder / _SCENARIO).write_text(self.scenario_toml, encoding="utf-8")
-        sums = self.meta.get("checksums", {}) | {"scenario": sha256(self.scenario_toml.encode()).hexdigest()}
-        written = datetime.now(UTC).isoformat(timespec="seconds")
-        rows = {name: len(table) for name, table in tables.items()}
-        meta = {"label": self.label, **self.meta, "checksums": sums, "tables": rows, "written": written}
-        (folder / _META).write_text(json.dumps(meta, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-    def _all_tables(self) -> dict[str, pd.DataFrame]:
-        return {name: getattr(self, name) for name in _TABLES} | dict(sorted(self.tables.items()))
+        return write_folder(self, folder, pages or {})
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -358,51 +279,7 @@ class Results:
         OutputError
             If it is no complete run folder.
         """
-        import geopandas as gpd
-        import pandas as pd
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        path = Path(folder)
-        try:
-            meta = json.loads((path / _META).read_text(encoding="utf-8"))
-            for name in ("written", "label", "tables"):
-                if name not in meta:
-                    msg = f"{_META} does not state {name!r}"
-                    raise ValueError(msg)
-            del meta["written"]
-            tables = {name: pd.read_parquet(path / f"{name}.parquet") for name in meta["tables"]}
-            wrong = [name for name, rows in meta.pop("tables").items() if len(tables[name]) != rows]
-            if wrong:
-                msg = f"{wrong[0]}.parquet has another number of rows than was written"
-                raise ValueError(msg)
-            records = pq.read_table(path / _RECORDS)
-            lacking = [name for name in RECORD_COLUMNS if name not in records.column_names]
-            if lacking:
-                msg = f"{_RECORDS} of an older version has no column {lacking[0]}; run the scenario again"
-                raise ValueError(msg)
-            sites = pd.DataFrame(gpd.read_parquet(path / _SITES).drop(columns="geometry"))
-            return cls(
-                label=meta.pop("label"),
-                records=records,
-                sites=sites,
-                epochs=tables.pop("epochs"),
-                series=tables.pop("series"),
-                actions=tables.pop("actions"),
-                meta=meta,
-                tables=tables,
-                scenario_toml=(path / _SCENARIO).read_text(encoding="utf-8"),
-            )
-        except (OSError, KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
-            reason = (
-                "there is no such folder"
-                if not path.is_dir()
-                else f"it is incomplete ({error})".splitlines()[0]
-            )
-            msg = (
-                f"`run` {str(folder)!r} is not a run folder: {reason}; give a folder that `geoedge run` wrote"
-            )
-            raise OutputError(msg) from None
+        return cls(**read_folder(folder))
 
 
 def _busy_share(epochs: pd.DataFrame, count: int) -> NDArray[np.float64]:
@@ -418,86 +295,3 @@ def _mean(values: NDArray[Any]) -> float:
 
 def _share(part: float, whole: float) -> float:
     return float(part / whole) if whole else float("nan")
-
-
-def check_writable(target: Path) -> None:
-    """Raise before hours of work are spent where nothing can be written.
-
-    Parameters
-    ----------
-    target
-        The run folder to be.
-
-    Raises
-    ------
-    OutputError
-        If something other than a run folder stands there, or its parent cannot be written.
-    """
-    if not has_room(target) or (target.is_dir() and not os.access(target, os.R_OK)):
-        msg = f"`output` {str(target)!r} cannot be written there; name a folder you may write to"
-        raise OutputError(msg)
-    strange = sorted(each.name for each in target.iterdir() if not _is_ours(each)) if target.is_dir() else []
-    if strange and (target / _META).is_file():
-        msg = f"`output` {str(target)!r} holds files that are not of a run ({strange[0]}); move them, or name a new folder"
-        raise OutputError(msg)
-    if target.exists() and not (target / _META).is_file() and (target.is_file() or any(target.iterdir())):
-        msg = f"`output` {str(target)!r} exists and is not a run folder; name a new folder, or an old run to replace"
-        raise OutputError(msg)
-
-
-def _is_ours(path: Path) -> bool:
-    return path.suffix == ".parquet" or path.name in (_META, _SCENARIO, "map.html")
-
-
-def _beside(target: Path) -> Path:
-    """Return a new name in the same folder, so that a rename is all that is left to do."""
-    return target.with_name(f".{target.name}-{secrets.token_hex(4)}")
-
-
-def _swap(partial: Path, target: Path) -> None:
-    """Put a whole folder in the place of another; whatever happens, one of the two stands there."""
-    old = _beside(target)
-    try:
-        if target.exists():
-            target.rename(old)
-        partial.rename(target)
-    except BaseException:
-        if old.exists() and not target.exists():
-            old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def batch_interval(
-    results: Results, metric: Callable[[NDArray[np.float64]], float], *, batches: int = 20
-) -> tuple[float, float, float]:
-    """Return a mean of TTFT batches and its 95 % interval, for one stationary run.
-
-    Batch means serve stationary runs only; a run whose demand shifts takes paired replications.
-
-    Parameters
-    ----------
-    results
-        The run.
-    metric
-        A mean over the TTFT [s] of a batch, for example ``lambda ttft: (ttft <= 0.8).mean()``.
-    batches
-        Batches of equal length in time, at least 10.
-
-    Raises
-    ------
-    GeoEdgeError
-        If there are fewer than 10 batches.
-    """
-    from scipy.stats import t as student
-
-    if batches < 10:
-        msg = f"`batches` must be at least 10, not {batches}: fewer give no trustworthy interval"
-        raise GeoEdgeError(msg)
-    created, ttft = results.column("created_s"), results.column("ttft_s")
-    edges = np.linspace(results.measured_from_s, results.meta["horizon_s"], batches + 1)
-    cuts = np.searchsorted(created, edges)
-    means = np.array([metric(ttft[a:b]) for a, b in pairwise(cuts) if b > a])
-    half = float(student.ppf(0.975, len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means)))
-    centre = float(means.mean())
-    return centre, centre - half, centre + half

@@ -16,8 +16,8 @@ app: $(APP)
 test: lint types imports docs pytest notebooks
 
 lint: $(TEST)
-	$(BIN)/ruff check geoedge tests .docs
-	$(BIN)/ruff format --check geoedge tests .docs
+	$(BIN)/ruff check geoedge tests notebooks/conftest.py .docs
+	$(BIN)/ruff format --check geoedge tests notebooks/conftest.py .docs
 
 types: $(TEST)
 	$(BIN)/mypy
@@ -32,6 +32,7 @@ docs: $(TEST)
 pytest: $(TEST)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
+# a cell ends after 300 s whatever happens; notebooks/conftest.py holds each notebook to two minutes
 notebooks: $(TEST)
 	$(BIN)/python -m pytest --nbmake --nbmake-timeout=300 -o addopts= -o filterwarnings=default notebooks
 

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import pickle
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from geoedge.answers import REJECTED
 from geoedge.errors import ScenarioError
 from geoedge.processes import in_processes
 from geoedge.streams import stream
+from geoedge.underway import Underway, noting
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
     from geoedge.city.city import City
     from geoedge.results import Results
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Replication", "replicate", "replication_seed", "sweep"]
 
 MOST_SEED = 2**62
+STEPS_SHARE = 0.95
+"""Share of a run that its steps take; the rest puts its results together."""
 _NOT_A_KEY = {
     "seed": "give the base seed as `rng` (--seed) and several runs as `replications` (--replications)",
     "simulation.replications": "give it as `replications` (--replications)",
@@ -97,7 +104,7 @@ def replicate(
     seed: int | None = None,
     workers: int | None = None,
     keep: Sequence[int] = (),
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[float, int], None] | None = None,
 ) -> list[list[Replication]]:
     """Run variants of a study, each so many times, on common random numbers.
 
@@ -116,7 +123,8 @@ def replicate(
     keep
         Variants whose first replication keeps all its results.
     progress
-        Told at the start and after each run how many are done, and of how many.
+        Told in this thread, at the start, after each run and at most twice a second between, how many runs are done
+        and of how many; parts of runs count, so that 1.5 of 4 may be three halves. Never less than before, at last all.
 
     Returns
     -------
@@ -142,7 +150,7 @@ def sweep(
     city: City | None = None,
     layout: Layout | None = None,
     workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[float, int], None] | None = None,
 ) -> pd.DataFrame:
     """Run a scenario over a grid of values, with paired replications.
 
@@ -162,7 +170,8 @@ def sweep(
     workers
         Processes; one a core by default.
     progress
-        Told at the start and after each run how many are done, and of how many.
+        Told in this thread, at the start, after each run and at most twice a second between, how many runs are done
+        and of how many; parts of runs count, so that 1.5 of 4 may be three halves. Never less than before, at last all.
 
     Returns
     -------
@@ -228,7 +237,7 @@ def _run_all(
     seed: int,
     workers: int | None,
     keep: frozenset[int],
-    progress: Callable[[int, int], None] | None,
+    progress: Callable[[float, int], None] | None,
 ) -> list[list[Replication]]:
     from joblib import cpu_count
 
@@ -245,33 +254,42 @@ def _run_all(
     ]
     workers = min(len(tasks), cpu_count() if workers is None else workers)
     done: list[Replication] = []
-    tell = progress or (lambda *_: None)
-    tell(0, len(tasks))
-    for run in _outcomes(studies, tasks, workers):
-        done.append(run)
-        tell(len(done), len(tasks))
+    underway = Underway(len(tasks), progress)
+    underway.tell()
+    with closing(_outcomes(studies, tasks, workers, underway)) as outcomes:
+        for run in outcomes:
+            done.append(run)
+            underway.tell()
     if any(run.rejected_share for run in done):
         done = [replace(run, metrics=run.metrics | {REJECTED: run.rejected_share}) for run in done]
     return [[run for run in done if run.variant == v] for v in range(len(studies))]
 
 
 def _outcomes(
-    studies: Sequence[Study], tasks: Sequence[tuple[int, int, int, bool]], workers: int
-) -> Iterator[Replication]:
+    studies: Sequence[Study], tasks: Sequence[tuple[int, int, int, bool]], workers: int, underway: Underway
+) -> Generator[Replication, None, None]:
     """Yield the runs in order of their tasks, in this process or in others."""
     if workers <= 1:
-        for task in tasks:
-            yield _run(studies[task[0]], *task)
+        for number, task in enumerate(tasks):
+            with underway.noting(number) as note:
+                run = _run(studies[task[0]], *task, note)
+            yield run
         return
-    with tempfile.TemporaryDirectory(prefix="geoedge-") as folder:
-        path = Path(folder) / "studies.pickle"
+    # some systems do not remove a file while it is mapped
+    with tempfile.TemporaryDirectory(prefix="geoedge-", ignore_cleanup_errors=True) as folder:
+        path, notes = Path(folder) / "studies.pickle", Path(folder) / "underway"
         # one file, not an argument of every task: a study holds the map and the routes
         path.write_bytes(pickle.dumps(list(studies), protocol=5))
-        yield from in_processes(_run_stored, [(str(path), *task) for task in tasks], workers)
+        underway.share_through(notes)
+        calls = [(str(path), notes, number, *task) for number, task in enumerate(tasks)]
+        yield from in_processes(_run_stored, calls, workers, underway.ended)
 
 
-def _run_stored(path: str, variant: int, replication: int, seed: int, keep: bool) -> Replication:
-    return _run(_stored(path)[variant], variant, replication, seed, keep)
+def _run_stored(
+    path: str, notes: Path, number: int, variant: int, replication: int, seed: int, keep: bool
+) -> Replication:
+    with noting(notes, number) as note:
+        return _run(_stored(path)[variant], variant, replication, seed, keep, note)
 
 
 @lru_cache(maxsize=1)
@@ -281,10 +299,16 @@ def _stored(path: str) -> list[Study]:
     return studies
 
 
-def _run(study: Study, variant: int, replication: int, seed: int, keep: bool) -> Replication:
+def _run(
+    study: Study, variant: int, replication: int, seed: int, keep: bool, note: Callable[[float], None]
+) -> Replication:
     from geoedge.simulation import EdgeCity
 
-    results = EdgeCity(study.scenario, study=study, rng=seed).run()
+    model, (ends_s, shares) = EdgeCity(study.scenario, study=study, rng=seed), _milestones(study)
+    while model.running:
+        model.step()
+        note(float(np.interp(model.clock_s, ends_s, shares)))
+    results = model.run()
     return Replication(
         variant,
         replication,
@@ -296,6 +320,17 @@ def _run(study: Study, variant: int, replication: int, seed: int, keep: bool) ->
         results if keep else None,
         results.rejected_share,
     )
+
+
+def _milestones(study: Study) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return when epochs end [s], the start before them, and the share of a run's work that is done by then.
+
+    A minute takes its time whoever asks, and so does a request; on a day half and half is near what both take.
+    """
+    start_s, end_s = np.array(study.epochs).T
+    asked = np.array([demand.request_rate for demand in study.demand]) * (end_s - start_s)
+    gone = [each.cumsum() / each.sum() for each in (end_s - start_s, asked) if each.sum() > 0.0]
+    return np.append(start_s[0], end_s), np.append(0.0, STEPS_SHARE * np.mean(gone, axis=0))
 
 
 def _by_epoch(epochs: pd.DataFrame) -> pd.DataFrame:

@@ -85,7 +85,7 @@ def violations(
     browser: Any, *, within: str = "html", least: int = 15, iframes: bool = True
 ) -> list[tuple[str, str, list[str]]]:
     """Return what axe-core finds wrong, with its impact and the elements; more rules than this have to pass."""
-    browser.execute_script((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8"))
+    browser.execute_script((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
     found, passed = browser.execute_async_script(
         "const done = arguments[2]; axe.run(arguments[0], { iframes: arguments[1] })"
         ".then(({ violations, passes }) => done([violations, passes.length]));",

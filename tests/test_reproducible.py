@@ -47,7 +47,8 @@ def assert_same_bytes(one: Path, other: Path) -> None:
     """Assert that two run folders differ in the wall-clock lines of their provenance alone."""
     names = sorted(path.name for path in one.iterdir())
     assert names == sorted(path.name for path in other.iterdir())
-    assert {"requests.parquet", "map.html", "answers.parquet", "ensemble.parquet", PROVENANCE} <= set(names)
+    tables = {f"{name}.parquet" for name in ("requests", "answers", "ensemble", "paths")}
+    assert tables | {"map.html", PROVENANCE} <= set(names)
     differing = [n for n in names if (one / n).read_bytes() != (other / n).read_bytes()]
     assert set(differing) <= {PROVENANCE}
     facts = [(folder / PROVENANCE).read_text(encoding="utf-8").splitlines() for folder in (one, other)]

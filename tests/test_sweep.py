@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-from itertools import chain
+import math
+import threading
+from itertools import chain, count, pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from geoedge.errors import ScenarioError
+from geoedge.errors import GeoEdgeError, ScenarioError
+from geoedge.simulation.model import STEP_S
 from geoedge.study import prepare
 from geoedge.sweep import replicate, replication_seed, sweep
 
@@ -58,13 +61,22 @@ def test_first_replication_is_the_scenarios_own_seed():
     assert replication_seed(7, 3) != replication_seed(8, 3)
 
 
+def _moves_well(told, total):
+    """Check that what was told starts at nothing, never goes back, tells every run and ends at all."""
+    done = [each for each, _ in told]
+    assert {each for _, each in told} == {total}
+    assert done == sorted(done)
+    assert (done[0], done[-1]) == (0, total)
+    assert all(each < total for each in done[:-1])
+
+
 @pytest.mark.slow
 def test_workers_change_nothing(study, runs):
     told = []
     parallel = replicate(
         study, VARIANTS, 2, workers=2, keep=[0], progress=lambda done, total: told.append((done, total))
     )
-    assert told == [(k, 6) for k in range(7)]
+    _moves_well(told, 6)
     for one, other in zip(chain(*runs), chain(*parallel), strict=True):
         assert (one.variant, one.replication, one.seed) == (other.variant, other.replication, other.seed)
         assert one.metrics == other.metrics
@@ -127,3 +139,66 @@ def test_a_wrong_value_is_said_before_anything_is_prepared(study, monkeypatch):
     monkeypatch.setattr("geoedge.study.prepare", None)
     with pytest.raises(ScenarioError, match="did you mean 'nearest'"):
         sweep(study.scenario, {"routing.policy": ["load_aware", "neerest"]})
+
+
+@pytest.fixture
+def often(monkeypatch):
+    monkeypatch.setattr("geoedge.underway.UPDATE_S", 0.0)
+
+
+def test_progress_moves_while_a_run_goes_on(study, often):
+    told = []
+    replicate(study, [{}], 2, workers=1, progress=lambda *each: told.append((*each, threading.get_ident())))
+    _moves_well([each[:2] for each in told], 2)
+    steps = sum(math.ceil((end - start) / STEP_S) for start, end in study.epochs)
+    assert len(told) == 1 + 2 * (steps + 1)
+    assert [each[0] for each in told].count(1.0) == 1
+    assert {thread for *_, thread in told} == {threading.get_ident()}
+    assert all(0 < after[0] - before[0] < 0.2 for before, after in pairwise(told))
+
+
+@pytest.mark.slow
+def test_progress_moves_while_runs_go_on_elsewhere(study, often):
+    told = []
+    replicate(study, [{}], 2, workers=2, progress=lambda *each: told.append((*each, threading.get_ident())))
+    _moves_well([each[:2] for each in told], 2)
+    assert len({done for done, *_ in told if 0 < done < 1}) > 5
+    assert len({done for done, *_ in told if done % 1}) > 10
+    assert {thread for *_, thread in told} == {threading.get_ident()}
+
+
+def test_progress_is_told_seldom(study, monkeypatch):
+    now, told = count(step=0.125), []
+    monkeypatch.setattr("geoedge.underway.monotonic", lambda: float(next(now)))
+    replicate(study, [{}], 1, workers=1, progress=lambda done, _: told.append(done))
+    steps = sum(math.ceil((end - start) / STEP_S) for start, end in study.epochs)
+    # an eighth of a second goes by at each look and at each telling: four looks are enough
+    assert len(told) == 2 + steps // 4
+
+
+WORKERS = pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+
+
+@WORKERS
+def test_whom_progress_stops_gets_the_error_and_no_more(study, often, workers, recwarn):
+    told = []
+
+    def stop(done, total):
+        told.append(done)
+        if done % 1:
+            raise LookupError(done)
+
+    with pytest.raises(LookupError) as stopped:
+        replicate(study, [{}], 4, workers=workers, progress=stop)
+    assert told[-1:] == list(stopped.value.args)
+    assert 0 < told[-1] < 2
+    assert not recwarn
+
+
+@WORKERS
+def test_a_run_that_fails_says_why_in_one_line(study, workers):
+    told = []
+    with pytest.raises(GeoEdgeError, match="`rng` = -1: must be a nonnegative integer") as failed:
+        replicate(study, VARIANTS, 1, seed=-1, workers=workers, progress=lambda done, _: told.append(done))
+    assert "\n" not in str(failed.value)
+    assert set(told) == {0.0}

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
     from geoedge.scenario import Scenario
 
-__all__ = ["AS_GIVEN", "CONTROLLERS", "LAYOUTS", "MIX", "Choices", "epoch_minutes", "kept_sites"]
+__all__ = [
+    "AS_GIVEN",
+    "CONTROLLERS",
+    "LAYOUTS",
+    "MIX",
+    "Choices",
+    "epoch_minutes",
+    "kept_sites",
+    "most_sites",
+]
 
 AS_GIVEN = "as given"
 """The sites of the scenario itself."""
@@ -28,6 +37,8 @@ LAYOUTS = (AS_GIVEN, "poisson", "demand", "streets", "hard_core", "lattice", "th
 CONTROLLERS = ("none", "random", "greedy", "look_ahead", "multi_period", "theory_mix", "static", "oracle")
 MIX = "mix_"
 """What the names of the weights of profiles begin with; their number follows."""
+MOST_SITES = 2.0
+"""Most sites of a point process that may be chosen, as a multiple of the scenario's."""
 ONE_MINUTE_S = 60.0
 LONGEST_EPOCH_MIN = 120
 
@@ -169,7 +180,7 @@ class Choices:
         if base.sites.source in PROCESS_PARAMETERS:
             density = base.sites.density_per_km2 or 0.0
             return {} if self.sites == 1.0 else {"sites.density_per_km2": density * self.sites}
-        if self.sites > 1.0:
+        if self.sites > most_sites(base, self.layout):
             msg = (
                 f"sites = {100 * self.sites:.0f} %: the scenario's sites are real ones and cannot become more; at most "
                 f"100 %, or choose a point process ({', '.join(LAYOUTS[1:])})"
@@ -180,6 +191,20 @@ class Choices:
     def thins(self, base: Scenario) -> bool:
         """Return whether real sites are to be left out."""
         return self.layout == AS_GIVEN and base.sites.source not in PROCESS_PARAMETERS and self.sites < 1.0
+
+
+def most_sites(base: Scenario, layout: str) -> float:
+    """Return how many sites there can be, as a multiple of the scenario's: real ones cannot become more.
+
+    Parameters
+    ----------
+    base
+        The scenario that the choices are relative to.
+    layout
+        Where sites are to stand, of `LAYOUTS`.
+    """
+    real = layout == AS_GIVEN and base.sites.source not in PROCESS_PARAMETERS
+    return 1.0 if real else MOST_SITES
 
 
 def kept_sites(count: int, share: float, seed: int) -> NDArray[np.bool_]:

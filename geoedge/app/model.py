@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import mesa
@@ -173,6 +174,14 @@ class CityModel(mesa.Model):  # type: ignore[misc]  # Mesa is untyped
             return np.zeros(0)
         last = self.city.last
         return last.utilization if last.duration_s > 0 else np.full(last.n, np.nan)
+
+    @cached_property
+    def site_streets(self) -> list[str]:
+        """Name of the street at which each site stands; empty where none is near."""
+        if self.city is None:
+            return []
+        study = self.city.study
+        return study.city.street_names.at(study.layout.xy)
 
     @property
     def waiting(self) -> int:

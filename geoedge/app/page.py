@@ -18,7 +18,7 @@ import solara.lab
 from geoedge.app import parts
 from geoedge.app.bench import Bench
 from geoedge.app.charts import charts
-from geoedge.app.choices import CONTROLLERS, LAYOUTS, MIX, Choices, epoch_minutes
+from geoedge.app.choices import CONTROLLERS, LAYOUTS, MIX, Choices, epoch_minutes, most_sites
 from geoedge.app.model import CityModel
 from geoedge.app.townmap import COLOURINGS, Colouring, Frame, ground, moving
 from geoedge.policies import POLICIES
@@ -94,6 +94,10 @@ def _Waiting(words: str) -> None:
 @solara.component
 def _Workbench(bench: Bench, knobs: dict[str, Any], make: Callable[[], CityModel], first: CityModel) -> None:
     """Show the dashboard, and Mesa's controls at the side."""
+    layout, sites = knobs["layout"].value, knobs["sites"]
+    most = most_sites(bench.scenario, layout)
+    # the scenario's own sites have been chosen again after more of another layout
+    solara.use_effect(lambda: sites.set(min(sites.peek(), most)), [layout])
     model, ended, making = _use_model(make, first, {name: knob.value for name, knob in knobs.items()})
     if making.error:
         solara.Error(f"The model could not be made: {plain_text(making.exception, 400)}")
@@ -138,9 +142,9 @@ def _controls(bench: Bench, knobs: dict[str, Any]) -> dict[str, Any]:
     """Return Mesa's description of the controls, each with its value in its label."""
     names = [plain_text(profile.name, 24) for profile in bench.scenario.workload.profiles]
 
-    def times(name: str, words: str) -> Slider:
+    def times(name: str, words: str, most: float = 2.0) -> Slider:
         label = f"{words}: {100 * knobs[name].value:.0f} %"
-        return Slider(label, knobs[name], 0.2, 2.0, 0.05, dtype=float)
+        return Slider(label, knobs[name], 0.2, most, 0.05, dtype=float)
 
     def weight(k: int) -> Slider:
         knob, total = knobs[f"{MIX}{k}"], sum(knobs[f"{MIX}{j}"].value for j in range(len(names)))
@@ -149,7 +153,7 @@ def _controls(bench: Bench, knobs: dict[str, Any]) -> dict[str, Any]:
 
     return {
         "load": times("load", "Load"),
-        "sites": times("sites", "Number of sites"),
+        "sites": times("sites", "Number of sites", most_sites(bench.scenario, knobs["layout"].value)),
         "layout": _select("Where sites stand", knobs["layout"], list(LAYOUTS)),
         **{f"{MIX}{k}": weight(k) for k in range(len(names))},
         "policy": _select("Routing policy", knobs["policy"], list(POLICIES)),

@@ -183,9 +183,10 @@ def _draw_sites(drawing: Drawing, frame: Frame, model: CityModel, colouring: Col
 def _told(site: SiteAgent, model: CityModel) -> str:
     """Return what is said of a site where the pointer rests on it."""
     city, wait = _city(model), float(model.recent.wait_s[site.row])
-    busy = float(model.site_utilization[site.row])
+    busy, street = float(model.site_utilization[site.row]), plain_text(model.site_streets[site.row])
     lines = [
         plain_text(site.name) or f"Site {site.row}",
+        *([f"at {street}"] if street else []),
         f"holds {plain_text(site.profile_name)}" + (", states on their way" if site.in_transit else ""),
         f"{site.concurrency} servers"
         + ("" if np.isnan(busy) else f", {100 * busy:.0f} % busy in the last step"),

@@ -3,7 +3,7 @@
 Where is land, where do people live and work, which ways lead from one to the other? `load_city` reads a
 shipped city (`shipped_cities`), a file (.osm, .osm.pbf) or a place name into a `City`; `clip` cuts a small
 file out of a big one. `geoedge.city.demand` makes requests per place and hour of it, `geoedge.city.streets`
-ways.
+ways, and `City.street_names` tells at which street a place lies.
 
 >>> from geoedge.city import load_city
 >>> print(load_city("monaco"))
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from geoedge.city.city import ATTRIBUTION, BUILDING_KINDS, LEVEL_SOURCES, BuildingTable, City, PlaceTable
     from geoedge.city.clipping import clip
     from geoedge.city.load import load_city, shipped_cities
+    from geoedge.city.names import StreetNames
     from geoedge.city.streets import StreetGraph
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "City",
     "PlaceTable",
     "StreetGraph",
+    "StreetNames",
     "clip",
     "load_city",
     "shipped_cities",
@@ -48,6 +50,7 @@ _HOME = {
     "City": "city",
     "PlaceTable": "city",
     "StreetGraph": "streets",
+    "StreetNames": "names",
     "clip": "clipping",
     "load_city": "load",
     "shipped_cities": "load",

@@ -16,6 +16,7 @@ import numpy as np
 import shapely
 
 from geoedge.city.city import BuildingTable, City, PlaceTable
+from geoedge.city.names import StreetNames
 from geoedge.city.streets import StreetGraph
 from geoedge.errors import CityError
 
@@ -32,7 +33,7 @@ __all__ = [
     "save_cached",
 ]
 
-_FORMAT = 1
+_FORMAT = 2
 _COMPILER = (
     "boundary.py",
     "buildings.py",
@@ -40,6 +41,7 @@ _COMPILER = (
     "city.py",
     "compiler.py",
     "footprints.py",
+    "names.py",
     "osm.py",
     "places.py",
     "read.py",
@@ -55,6 +57,7 @@ _STREET_ARRAYS = (
     "geometry_offset",
     "geometry_xy",
 )
+_NAME_ARRAYS = ("rank", "line_name", "line_offset", "xy")
 _BUILDING_ARRAYS = ("xy", "footprint_m2", "levels", "kind", "levels_imputed", "levels_source")
 _FACTS = ("name", "crs", "checksum", "attribution", "extract_date", "report")
 
@@ -121,6 +124,8 @@ def city_to_bytes(city: City) -> bytes:
         "places.text": _packed({"kind": city.places.kind.tolist(), "name": city.places.name.tolist()}),
     }
     arrays |= {f"buildings.{name}": getattr(city.buildings, name) for name in _BUILDING_ARRAYS}
+    arrays["names.text"] = _packed(city.street_names.name.tolist())
+    arrays |= {f"names.{name}": getattr(city.street_names, name) for name in _NAME_ARRAYS}
     for mode, graph in city.streets.items():
         arrays |= {f"streets.{mode}.{name}": getattr(graph, name) for name in _STREET_ARRAYS}
     stream = io.BytesIO()
@@ -164,11 +169,13 @@ def _city(arrays: Any) -> City:
         for mode in facts.pop("modes")
     }
     kind, name = (np.array(text[column], dtype=object) for column in ("kind", "name"))
+    street = np.array(_unpacked(arrays["names.text"]), dtype=object)
     return City(
         boundary=shapely.from_wkb(arrays["boundary"].tobytes()),
         streets=streets,
         buildings=BuildingTable(*(arrays[f"buildings.{column}"] for column in _BUILDING_ARRAYS)),
         places=PlaceTable(arrays["places.xy"], kind, name),
+        street_names=StreetNames(street, *(arrays[f"names.{column}"] for column in _NAME_ARRAYS)),
         **facts,
     )
 

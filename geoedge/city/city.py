@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geoedge.city.names import StreetNames
 from geoedge.errors import CityError
 from geoedge.units import M2_PER_KM2
 
@@ -171,6 +172,8 @@ class City:
         Tables of buildings and places.
     report
         What was read, dropped, guessed and how sensitive the boundary is; plain numbers and strings.
+    street_names
+        Named streets, for the eye alone: no way is found by them.
     """
 
     name: str
@@ -183,6 +186,7 @@ class City:
     buildings: BuildingTable
     places: PlaceTable
     report: dict[str, Any] = field(default_factory=dict)
+    street_names: StreetNames = field(default_factory=StreetNames.none)
 
     def __repr__(self) -> str:
         return (

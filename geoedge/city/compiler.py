@@ -11,6 +11,7 @@ import shapely
 from geoedge.city.boundary import inhabited_land, sea
 from geoedge.city.buildings import building_table, enrich, impute_levels, match_footprints
 from geoedge.city.city import ATTRIBUTION, LEVEL_SOURCES, City, _transform
+from geoedge.city.names import name_streets
 from geoedge.city.osm import build_streets
 from geoedge.city.places import merge_places, place_table
 from geoedge.city.speeds import MODES
@@ -125,6 +126,7 @@ def compile_city(
             "buildings_checksum": facts.buildings_checksum,
             "buildings_file": data.buildings_file,
         },
+        street_names=name_streets(data.named, to_metres, to_metres.box(window) if window else None),
     )
 
 

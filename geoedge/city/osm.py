@@ -11,6 +11,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 import shapely
 
+from geoedge.city.names import NAME_TAGS, NamedWay, street_rank
 from geoedge.city.places import PLACE_TAGS, is_place
 from geoedge.city.read import STREET_TAGS, MapData, StreetWay
 from geoedge.city.speeds import MODES, overpass_filter, speed_kmh, street_usable
@@ -208,7 +209,9 @@ def download_map(place: str, bbox: Bbox | None, endpoints: Endpoints, visit: Vis
 
     def ask(what: str, request: Callable[[Any], Any]) -> Any:
         def once() -> Any:
-            with osmnx_settings(**fixed, **visit.settings, useful_tags_way=list(STREET_TAGS)) as osmnx:
+            with osmnx_settings(
+                **fixed, **visit.settings, useful_tags_way=sorted({*STREET_TAGS, *NAME_TAGS})
+            ) as osmnx:
                 return request(osmnx)
 
         return visit.fetch(what, once)
@@ -217,7 +220,7 @@ def download_map(place: str, bbox: Bbox | None, endpoints: Endpoints, visit: Vis
     _check_area(place, area, visit.offline)
     graph = ask("streets", lambda osmnx: _street_graph(osmnx, area))
     frame = ask("buildings and places", lambda osmnx: _feature_frame(osmnx, area))
-    data = MapData(ways=_street_edges(graph), bbox=bbox or tuple(area.bounds))
+    data = MapData(ways=_street_edges(graph), named=_named_edges(graph), bbox=bbox or tuple(area.bounds))
     for geometry, tags in _features(frame):
         _sort_in(data, geometry, tags)
     return data
@@ -262,15 +265,31 @@ def _street_graph(osmnx: Any, area: Any) -> Any:
 def _street_edges(graph: Any) -> list[StreetWay]:
     """Return the streets of a graph as ways of one step each, in the direction of travel."""
     ways: list[StreetWay] = []
+    for start, end, edge, ends in _edges(graph):
+        tags = {key: str(edge[key]) for key in STREET_TAGS if key in edge}
+        tags["oneway"] = "yes" if edge["oneway"] else "no"
+        ways.append(StreetWay([start, end], ends, tags))
+    return ways
+
+
+def _named_edges(graph: Any) -> list[NamedWay]:
+    """Return the streets of a graph that bear names, as ways of one step each."""
+    named: list[NamedWay] = []
+    for _, _, edge, ends in _edges(graph):
+        tags = {key: str(edge[key]) for key in NAME_TAGS if key in edge}
+        if (rank := street_rank(tags)) >= 0:
+            named.append(NamedWay(tags["name"], rank, ends))
+    return named
+
+
+def _edges(graph: Any) -> Iterator[tuple[int, int, dict[str, Any], NDArray[np.float64]]]:
+    """Yield the edges of a graph in the direction of travel: its ends, what it says, and where the ends lie."""
     if graph is None:
-        return ways
+        return
     for start, end, edge in graph.edges(data=True):
         if not edge["reversed"]:
             ends = [(graph.nodes[node]["x"], graph.nodes[node]["y"]) for node in (start, end)]
-            tags = {key: str(edge[key]) for key in STREET_TAGS if key in edge}
-            tags["oneway"] = "yes" if edge["oneway"] else "no"
-            ways.append(StreetWay([start, end], np.array(ends), tags))
-    return ways
+            yield start, end, edge, np.array(ends)
 
 
 def _feature_frame(osmnx: Any, area: Any) -> Any:

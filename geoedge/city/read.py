@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geoedge.city.names import NamedWay, street_rank
 from geoedge.city.places import is_place
 from geoedge.city.speeds import MODES, street_usable
 from geoedge.errors import CityError
@@ -70,6 +71,8 @@ class MapData:
         Positions, with `place_tags` beside them.
     coastline
         Lines with the land on their left, shape (n, 2) each.
+    named
+        Streets that bear names, whether anybody may use them or not.
     references_dropped, ways_dropped, relations_dropped
         References to absent nodes, ways left with fewer than two nodes, buildings of several outlines with a gap.
     buildings_file
@@ -86,6 +89,7 @@ class MapData:
     places: list[tuple[float, float]] = field(default_factory=list)
     place_tags: list[dict[str, str]] = field(default_factory=list)
     coastline: list[NDArray[np.float64]] = field(default_factory=list)
+    named: list[NamedWay] = field(default_factory=list)
     references_dropped: int = 0
     ways_dropped: int = 0
     relations_dropped: int = 0
@@ -218,12 +222,15 @@ class _Reader:
         self._date(way)
         street = "highway" in tags and any(street_usable(mode, tags) for mode in MODES)
         coast = tags.get("natural") == "coastline"
-        if not (street or coast or "building" in tags or is_place(tags)):
+        rank = street_rank(tags)
+        if not (street or coast or rank >= 0 or "building" in tags or is_place(tags)):
             return
         refs, lonlat = self._line(way)
         if len(refs) < 2:
             self.data.ways_dropped += 1
             return
+        if rank >= 0:
+            self.data.named.append(NamedWay(tags["name"], rank, lonlat, tags.get("area") == "yes"))
         if street:
             kept = {key: tags[key] for key in STREET_TAGS if key in tags}
             self.data.ways.append(StreetWay(refs, lonlat, kept))

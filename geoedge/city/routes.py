@@ -43,6 +43,26 @@ class Routes:
     away_time: NDArray[np.float64]
     away_edge: NDArray[np.int32]
 
+    def edges(self, destination: int, node: int, *, away: bool) -> list[int]:
+        """Return the edges of the route from a node to a destination, or back to the node, in order of travel.
+
+        Parameters
+        ----------
+        destination
+            The destination.
+        node
+            The node, in the mode of the user.
+        away
+            Whether the route is the one from the destination to the node.
+        """
+        edges = (self.away_edge if away else self.toward_edge)[destination]
+        beyond = self.streets.edge_from if away else self.streets.edge_to
+        found, edge = [], int(edges[node])
+        while edge >= 0:
+            found.append(edge)
+            edge = int(edges[beyond[edge]])
+        return found[::-1] if away else found
+
 
 def join_streets(graphs: Sequence[StreetGraph]) -> StreetGraph:
     """Return several street graphs as one, nodes and edges numbered one graph after the other.

@@ -178,6 +178,25 @@ class StreetGraph:
         )
         return np.asarray(xy[left] * (1.0 - weight)[..., None] + xy[left + 1] * weight[..., None])
 
+    def vertices(
+        self, edge: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return the vertices of the polylines of edges: which of the edges, the share of it travelled, and where [m].
+
+        Parameters
+        ----------
+        edge
+            Edges, shape (m,), whose vertices come one after the other.
+        """
+        first = self.geometry_offset[edge]
+        count = self.geometry_offset[edge + 1] - first
+        owner = np.repeat(np.arange(len(edge)), count)
+        vertex = np.arange(len(owner)) + (first - np.cumsum(count) + count)[owner]
+        along = self._along[vertex] - self._along[first][owner]
+        whole = (self._along[first + count - 1] - self._along[first])[owner]
+        share = np.divide(along, whole, out=np.zeros(len(owner)), where=whole > 0.0)
+        return owner, share, self.geometry_xy[vertex]
+
     @cached_property
     def _tree(self) -> Any:
         from scipy.spatial import cKDTree

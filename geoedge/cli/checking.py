@@ -45,16 +45,36 @@ def _check_scenario(name: str, settings: list[str] | None, manner: Manner) -> No
 
     study = scenario_of(name, settings)
     looked_up = _events_exist(study, manner)
-    idle = _idle_events(study)
+    idle, outside = _idle_events(study), _bounds_broken(study)
     if manner.as_json:
-        print_json({**scenario_facts(study), "events_looked_up": looked_up, "events_outside_window": idle})
+        told = {"events_looked_up": looked_up, "events_outside_window": idle, "bounds_broken": outside}
+        print_json({**scenario_facts(study), **told})
         return
     print_scenario(study, brief=manner.quiet)
     if not looked_up and not manner.quiet:
         print("Places and sites of its events are looked up by the run, which downloads the map.")
+    for line in () if manner.quiet else outside:
+        print(line)
     for k in () if manner.quiet else idle:
         kind = study.dynamics.events[k].kind
         print(f"dynamics.events[{k}] ({kind}) will not happen: it lies outside of the window of the run.")
+
+
+def _bounds_broken(scenario: Scenario) -> list[str]:
+    """Return which bounds of the controller the scenario's own shares break, and what becomes of that."""
+    from geoedge.control.planners import PLANNERS
+    from geoedge.control.planners.limits import shares_outside
+    from geoedge.workload import build_workload
+
+    control, workload = scenario.control, build_workload(scenario.workload, scenario.hardware)
+    planner = PLANNERS[control.controller]
+    after = "plans lead back to the bound first" if planner.moves else "nobody moves anything"
+    if planner.starts_best or control.start == "best":
+        after = "the best start keeps the bound"
+    lines = shares_outside(
+        workload.placement_probability, workload.hit_tokens, workload.profile_names, control
+    )
+    return [f"{line} in the scenario's own mix; {after}." for line in lines]
 
 
 def _idle_events(scenario: Scenario) -> list[int]:

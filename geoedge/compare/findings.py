@@ -10,6 +10,7 @@ import numpy as np
 
 from geoedge.compare.columns import STEERED, interval
 from geoedge.compare.happenings import happenings
+from geoedge.simulation.audit import bounds_told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +93,7 @@ def findings(asked: Asked) -> list[str]:
     )
     missing = _never(asked)
     told = (*_steps(asked), *_land(asked), *_sites(asked), *_changes(asked), *_rejected(asked))
-    return [*told, *events, *missing, *_warnings(asked)]
+    return [*told, *events, *missing, *bounds_told(asked.kept), *_warnings(asked)]
 
 
 def _points(change: float) -> str:

@@ -64,7 +64,9 @@ def _one(kind: str, row: Any, sites: int | None) -> str:
             f"{_asked(row.requests, row.coverage)}"
         ]
     else:
-        parts = _repairs(row)
+        known_s = getattr(row, "known_s", np.nan)
+        parts = [f"known after {known_s - row.start_s:.3g} s"] if np.isfinite(known_s) else []
+        parts += _repairs(row)
     if np.isfinite(row.coverage_of_others):
         whose = "all other requests" if crowd else "the requests"
         parts.append(f"{row.coverage_of_others:.1%} of {whose} meanwhile were in time")

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["own_column", "run", "variants"]
 
-Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, float, int], None]
 
 
 def own_column(scenario: Scenario) -> str:
@@ -101,7 +101,7 @@ def run(
     workers
         Processes; one a core by default. The result does not depend on it.
     progress
-        Told the stage, and how many of its steps are done.
+        Told the stage, and how many of its steps are done; of simulations with parts of those that are underway.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def run(
 
 
 def _simulations(
-    study: Study, workers: int | None, progress: Callable[[int, int], None]
+    study: Study, workers: int | None, progress: Callable[[float, int], None]
 ) -> dict[str, list[Replication]]:
     """Run the variants on common random numbers; the scenario as it is keeps its first records."""
     from geoedge.sweep import replicate

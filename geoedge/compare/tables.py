@@ -24,6 +24,7 @@ __all__ = [
     "cell_table",
     "control_epochs",
     "control_table",
+    "horizon_of",
     "planned",
     "policy_table",
     "replication_table",
@@ -112,8 +113,9 @@ def control_epochs(still: Sequence[Replication], steered: Sequence[Replication])
     -------
     pandas.DataFrame
         Columns epoch, start_s, moves, bytes_moved (of the epoch), predicted_gain (of all moves so far, each as
-        predicted when it was made), still (coverage), change (coverage gained by all moves so far), low, high
-        (95 % interval of the change).
+        predicted, when it was made, for the epoch that started), still (coverage), change (coverage gained by all moves
+        so far), low, high (95 % interval of the change), horizon_gain (as predicted_gain, but mean over the epochs that
+        the planner planned for).
     """
     import pandas as pd
 
@@ -124,12 +126,29 @@ def control_epochs(still: Sequence[Replication], steered: Sequence[Replication])
             for line in (still, steered)
         )
         moves = [plan[plan["epoch"] == epoch] for plan in plans]
-        sums = [np.mean([part[name].sum() for part in moves]) for name in ("bytes_moved", "predicted_gain")]
+        summed = ("bytes_moved", "predicted_gain", "horizon_gain")
+        moved, *gains = (np.mean([part[name].sum() for part in moves]) for name in summed)
         count = np.mean([len(part) for part in moves])
-        rows.append((epoch, start, count, *sums, base.mean(), *interval(coverage - base)))
+        rows.append((epoch, start, count, moved, gains[0], base.mean(), *interval(coverage - base), gains[1]))
     names = ["epoch", "start_s", "moves", "bytes_moved", "predicted_gain", "still", "change", "low", "high"]
-    table = pd.DataFrame(rows, columns=names)
-    return table.assign(predicted_gain=table["predicted_gain"].cumsum())
+    table = pd.DataFrame(rows, columns=[*names, "horizon_gain"])
+    return table.assign(**{name: table[name].cumsum() for name in ("predicted_gain", "horizon_gain")})
+
+
+def horizon_of(actions: pd.DataFrame) -> int:
+    """Return over how many epochs gains were predicted by which moves were chosen; 1 where these are of one epoch.
+
+    Parameters
+    ----------
+    actions
+        The controller's log, perhaps of a version that did not tell.
+    """
+    if "horizon_gain" not in actions:
+        return 1
+    further = actions.loc[
+        actions["horizon_gain"].sub(actions["predicted_gain"]).abs() > 0.0, "horizon_epochs"
+    ]
+    return int(further.max()) if len(further) else 1
 
 
 def planned(actions: pd.DataFrame) -> pd.DataFrame:
@@ -201,7 +220,7 @@ def staleness_curve(
     *,
     replications: int | None = None,
     workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[float, int], None] | None = None,
 ) -> pd.DataFrame:
     """Return simulated coverage over the age of telemetry, with equilibrium waits beside it.
 
@@ -219,7 +238,7 @@ def staleness_curve(
     workers
         Processes; one a core by default.
     progress
-        Told how many runs are done.
+        As in `geoedge.sweep.replicate`.
 
     Returns
     -------

@@ -22,6 +22,7 @@ from geoedge.workload.verification import Stamp, stamp_of
 __all__ = [
     "NEVER_BYTES",
     "REPAIRS",
+    "RETURN_EPOCHS",
     "Action",
     "Change",
     "Kind",
@@ -36,6 +37,8 @@ __all__ = [
 Kind = Literal["admit", "replicate", "demote", "migrate", "invalidate", "restore"]
 REPAIRS = ("invalidate", "restore")
 """What sites do by themselves, outside of plans and their budget."""
+RETURN_EPOCHS = 4
+"""Epochs within which going back to a profile that was left counts as an oscillation."""
 
 
 NEVER_BYTES = 1e18
@@ -127,15 +130,20 @@ class Action:
     changes
         What happens at which site; for a migration the taker comes first.
     predicted_gain
-        Gain in TTFT coverage that the predictor expects.
+        Gain in TTFT coverage that the predictor expects; as planners give it, over all that they plan for, in a log
+        in the epoch that starts.
     reason
         Why, in words and numbers.
+    horizon_gain, horizon_epochs
+        In a log: gain that was expected over all epochs planned for, their mean by requests, and how many these are.
     """
 
     kind: Kind
     changes: tuple[Change, ...]
     predicted_gain: float = float("nan")
     reason: str = ""
+    horizon_gain: float = float("nan")
+    horizon_epochs: int = 1
 
     @property
     def bytes_moved(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from itertools import zip_longest
@@ -13,6 +14,7 @@ from geoedge.control.actions import REPAIRS
 from geoedge.control.log import LogEntry, begun, replay
 from geoedge.control.memory import SiteMemory
 from geoedge.control.placement import PlacementEvent
+from geoedge.control.planners.limits import Limits
 from geoedge.errors import GeoEdgeError
 
 __all__ = ["audit_actions", "audit_journal", "audit_memory"]
@@ -27,6 +29,9 @@ def audit_actions(
     *,
     least_sites: Ints,
     most_sites: Ints,
+    deep: NDArray[np.bool_] | None = None,
+    most_deep: int | None = None,
+    most_actions: int | None = None,
     transfer_bytes: Floats,
     budget_bytes: dict[int, float] | float = np.inf,
     least_hold_epochs: int = 1,
@@ -36,9 +41,10 @@ def audit_actions(
     """Return what a log of actions breaks, one line each; empty if it keeps to all rules.
 
     Bytes are those of the states that are missing, and none are moved for a site that computes them. What is
-    moved in an epoch keeps to the budget. A site is changed once an epoch at most, and held for as many epochs as
-    asked; repairs are free of both. An action leaves each profile on no fewer sites than the floor and no more than
-    the cap, or no further from them than it found it.
+    moved in an epoch keeps to the budget, and as many actions are taken as are allowed. A site is changed once an
+    epoch at most, and held for as many epochs as asked; repairs are free of all three. An action leaves each profile
+    on no fewer sites than the floor and no more than the cap, and deep profiles together on no more than theirs, or no
+    further from them than it found it.
 
     Parameters
     ----------
@@ -48,6 +54,10 @@ def audit_actions(
         Profile of each site at the start, shape (n,).
     least_sites, most_sites
         Sites that hold each profile, at least and at most, shape (S,).
+    deep, most_deep
+        Which profiles are deep, shape (S,), and how many sites may hold them, all together; any number if omitted.
+    most_actions
+        Actions in an epoch, at most; any number if omitted.
     transfer_bytes
         Bytes of the states of profile t that profile s lacks [B], shape (S, S).
     budget_bytes
@@ -59,7 +69,8 @@ def audit_actions(
     at_once
         Whether what is planned moves no bytes, as for a yardstick.
     """
-    found = list(_budget(log, budget_bytes))
+    found = [*_budget(log, budget_bytes), *_number(log, most_actions)]
+    limits = Limits(np.inf, least_sites, most_sites, 0.0, deep=deep, most_deep=most_deep)
     goal = np.array(initial, dtype=np.int64)
     failures = [k for k, e in enumerate(journal) if e.event == "fail"]
     starts = begun((entry.action.sites for entry in log), journal) if journal else [(0,)] * len(log)
@@ -77,7 +88,7 @@ def audit_actions(
             changed[site] = entry.epoch
         after = entry.action.apply(goal)
         if entry.action.kind != "invalidate":
-            found += [f"{where}: {words}" for words in _counts(goal, after, least_sites, most_sites)]
+            found += [f"{where}: {words}" for words in _counts(goal, after, limits)]
         goal = after
     return found
 
@@ -113,10 +124,22 @@ def _changes(entry: LogEntry, goal: Ints, transfer_bytes: Floats) -> Iterator[st
             yield f"site {change.site} moves {change.bytes_moved:.0f} B, its states are {due:.0f} B"
 
 
-def _counts(before: Ints, after: Ints, least: Ints, most: Ints) -> Iterator[str]:
+def _number(log: Sequence[LogEntry], most: int | None) -> Iterator[str]:
+    taken = Counter(entry.epoch for entry in log if entry.action.kind not in REPAIRS)
+    for epoch, count in taken.items():
+        if most is not None and count > most:
+            yield f"epoch {epoch}: {count} actions, allowed are {most}"
+
+
+def _counts(before: Ints, after: Ints, limits: Limits) -> Iterator[str]:
+    least, most = limits.least_sites, limits.most_sites
     was, now = np.bincount(before, minlength=len(least)), np.bincount(after, minlength=len(least))
     for s in np.flatnonzero((now < np.minimum(least, was)) | (now > np.maximum(most, was))):
         yield f"{now[s]} sites are left with profile {s}, allowed are {least[s]} to {most[s]}"
+    if limits.deep is not None and limits.most_deep is not None:
+        deep, had = int(now[limits.deep].sum()), int(was[limits.deep].sum())
+        if deep > max(limits.most_deep, had):
+            yield f"{deep} sites are left with deep profiles, allowed are {limits.most_deep}"
 
 
 def audit_journal(

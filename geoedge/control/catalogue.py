@@ -1,4 +1,10 @@
-"""The catalogue: what waits are advertised, what sites report to hold, and when routers come to hear it."""
+"""The catalogue: what waits are advertised, what sites report to hold, and when routers come to hear it.
+
+`Catalogue` has the wait of each site, and the utilisation that the field predicts beside it; routers are told the wait,
+and a site's own load closes its door (`geoedge.serving.doors.Admission`). `Reports` has the profile of each site, as it was
+when it reported last. No epoch is reported: whether a state is of the version that a prompt begins with is verified when
+it is used (`geoedge.workload.verification`), and routers learn of a new version from the prompts.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +38,10 @@ class Catalogue:
         on their own, and the waits below hold until the first report.
     scope
         Whether every site speaks for itself or all sites of a tier as one.
-    profile
-        Profile of each site when it was made, shape (n,); states on their way are not in it.
     wait
         Waits [s], shape (n,); infinite where there is no stable one.
+    utilization
+        What the field predicts of each site at these waits, shape (n,); for the books and the map, no router reads it.
     telemetry_period_s, telemetry_delay_s
         Time between reports, and until they are heard [s]; of no use for prices.
 
@@ -47,8 +53,8 @@ class Catalogue:
 
     advertise: Advertise
     scope: Scope
-    profile: NDArray[np.int64]
     wait: NDArray[np.float64]
+    utilization: NDArray[np.float64]
     telemetry_period_s: float = 1.0
     telemetry_delay_s: float = 0.0
 
@@ -56,10 +62,8 @@ class Catalogue:
         if self.advertise not in ADVERTISING:
             msg = f"routing.advertise = {self.advertise!r}: must be one of {', '.join(ADVERTISING)}"
             raise GeoEdgeError(msg)
-        if len(self.profile) != len(self.wait):
-            msg = (
-                f"catalogue: {len(self.profile)} profiles and {len(self.wait)} waits; give one of each a site"
-            )
+        if len(self.utilization) != len(self.wait):
+            msg = f"catalogue: {len(self.wait)} waits and {len(self.utilization)} utilisations; give one of each a site"
             raise GeoEdgeError(msg)
 
     @property
@@ -155,6 +159,7 @@ def worthwhile(
     concurrency: NDArray[np.int64],
     stored_bytes: NDArray[np.int64],
     moved_bytes: NDArray[np.float64],
+    unlimited: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.bool_]:
     """Return which profiles are worth giving to a site that holds another, shape (S, S), indexed ``[s, t]``.
 
@@ -172,12 +177,17 @@ def worthwhile(
         B_s [B], shape (S,).
     moved_bytes
         Bytes from s to t [B], shape (S, S).
+    unlimited
+        Profiles that any number of sites may hold, shape (S,), all if omitted; only these dominate, as the others may
+        have run out.
     """
     n = len(concurrency)
     worth = np.ones((n, n), dtype=np.bool_)
     for s in range(n):
         no_worse = (stored_bytes[:, None] <= stored_bytes) & (moved_bytes[s][:, None] <= moved_bytes[s])
         no_worse &= (concurrency[:, None] >= concurrency) & (hit_tokens[:, None] >= hit_tokens).all(axis=2)
+        if unlimited is not None:
+            no_worse &= unlimited[:, None]
         first = np.arange(n)[:, None] < np.arange(n)
         worth[s] = ~((no_worse & (~no_worse.T | first)).any(axis=0))
         worth[s, s] = True

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from geoedge.control.actions import REPAIRS, Action, Change
+from geoedge.control.actions import REPAIRS, RETURN_EPOCHS, Action, Change
 from geoedge.control.placement import JOURNAL_COLUMNS, Placement, PlacementEvent
 
 if TYPE_CHECKING:
@@ -53,21 +53,45 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class Decision:
-    """What the controller knew and decided at the start of an epoch."""
+    """What the controller knew and decided at the start of an epoch; numbers are NaN where it planned nothing."""
 
     epoch: int
     time_s: float
     request_rate: float
     """Requests that the plan expects in the epoch that starts [1/s]."""
     coverage_before: float
-    """Coverage predicted for the placement as it was."""
+    """Coverage predicted for the placement as it was, in the epoch that starts."""
     coverage_after: float
-    """Coverage predicted once all has arrived."""
+    """Coverage predicted for that epoch once all has arrived."""
     budget_bytes: float
     actions: int
     bytes_moved: float
     busy_sites: int
     """Sites that could not be changed."""
+    planner: str = ""
+    """Name of the planner."""
+    horizon_epochs: int = 1
+    """Epochs that it planned for."""
+    horizon_coverage_before: float = np.nan
+    """Coverage predicted for the placement as it was, mean of these epochs by requests; what planners compare."""
+    horizon_coverage_after: float = np.nan
+    """The same once all has arrived."""
+    looked_at: int = 0
+    """Placements besides the present one that the predictor was asked for."""
+    left_out: str = ""
+    """The best action that was not taken, in words; `geoedge.control.left_out` says which that is."""
+    left_out_gain: float = np.nan
+    """Coverage that it promised, mean of the epochs planned for."""
+    left_out_toll: float = np.nan
+    """Coverage that it had to gain for its bytes, and for going back, beyond the least gain."""
+    left_out_bytes: float = np.nan
+    """Bytes that it would have moved [B]."""
+    left_out_solved: bool = False
+    """Whether its gain is the field's; else it is the rough one of the screening."""
+    unseen_gain: float = np.nan
+    """Most that any action promised at the rough look which was allowed and which the field was not solved for."""
+    why: str = ""
+    """Why it was not taken, in words of `geoedge.control.left_out.WHY`; or why nothing was planned."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +178,7 @@ def outcomes(log: Sequence[LogEntry], journal: Sequence[PlacementEvent]) -> list
     return [(float(span[:, 0].max()), float(span[:, 1].max())) for span in both]
 
 
-def oscillations(log: Iterable[LogEntry], within_epochs: int = 4) -> list[Oscillation]:
+def oscillations(log: Iterable[LogEntry], within_epochs: int = RETURN_EPOCHS) -> list[Oscillation]:
     """Return where a plan took a site back to a profile that a plan had let it leave at most so many epochs before.
 
     Parameters
@@ -245,13 +269,12 @@ def held_over_time(journal: Iterable[PlacementEvent], initial: Ints) -> list[tup
 
 
 def decision_frame(decisions: Iterable[Decision]) -> pd.DataFrame:
-    """Return decisions as a table, one row an epoch in which the controller planned."""
+    """Return decisions as a table, one row an epoch in which the controller planned, or was to plan."""
     import pandas as pd
 
-    names = [each.name for each in fields(Decision)]
-    whole = ("epoch", "actions", "busy_sites")
-    frame = pd.DataFrame([astuple(decision) for decision in decisions], columns=names)
-    return frame.astype({name: "int64" if name in whole else "float64" for name in names})
+    kinds = {"int": "int64", "float": "float64", "str": "str", "bool": "bool"}
+    types = {each.name: kinds[str(each.type)] for each in fields(Decision)}
+    return pd.DataFrame([astuple(decision) for decision in decisions], columns=list(types)).astype(types)
 
 
 def journal_frame(journal: Iterable[PlacementEvent]) -> pd.DataFrame:

@@ -3,6 +3,10 @@
 Routers see who asks. So an epoch tells three things about the next one: which types are asked for more in its
 second half than in its first, which zones users go to between the halves, and where users were seen last. How much of
 each to believe is learned from what it would have said of the epochs before, starting from none of it: persistence.
+
+What was measured is multiplied, zone by zone. So people may be foretold to come where somebody asked in the last
+epoch, but not to a place where nobody did: a square that was empty stays empty in the forecast of its first epoch,
+however many are on their way to it. `control.forecast = "expected"` knows such places from the mobility model.
 """
 
 from __future__ import annotations

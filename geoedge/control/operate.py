@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from geoedge.city.demand import Demand
 from geoedge.control.actions import REPAIRS, Action, Change, admitted, at_no_cost
 from geoedge.control.catalogue import Advertise, Catalogue, Scope
+from geoedge.control.left_out import LeftOut, left_out
 from geoedge.control.log import Decision, LogEntry, Review
+from geoedge.control.noting import Notes
 from geoedge.control.placement import Placement
 from geoedge.control.planners import PLANNERS, Planner, Situation
 from geoedge.control.planners.base import NEVER, Limits, Plan, Prediction, Predictor
@@ -60,13 +62,15 @@ class Operator:
     states
         Whether sites fetch states, compute them on one of their servers where two are free of states, or do what is
         done sooner.
+    name
+        Name of the planner in the books.
 
     Attributes
     ----------
     log
         Actions taken, in order.
     decisions
-        What every plan was made on and promised.
+        What every plan was made on and promised, what it left out and why; and why there was none.
     reviews
         Of every epoch with actions, once it is over, where prices are advertised.
     catalogue
@@ -94,18 +98,19 @@ class Operator:
         rng_of: Callable[[int], np.random.Generator] = np.random.default_rng,
         mix_of: Callable[[Demand], Floats] | None = None,
         states: States = "fetch",
+        name: str = "",
     ) -> None:
         self.placement, self.routing, self.limits = placement, routing, limits
         self.log: list[LogEntry] = []
         self.decisions: list[Decision] = []
         self.reviews: dict[int, Review] = {}
-        self.planner, self._rng_of, self._mix_of = planner, rng_of, mix_of
+        self.planner, self._rng_of, self._mix_of, self._name = planner, rng_of, mix_of, name
         self.states = states
         self._predictor_of, self._transfer_bytes = predictor_of, transfer_bytes
         self._names = tuple(profile_names)
         self._made: dict[int, tuple[Demand, Predictor]] = {}
         self._changed = np.full(len(placement.profile), -NEVER, dtype=np.int64)
-        self._before = np.full(len(placement.profile), -1, dtype=np.int64)
+        self._left = np.full((len(placement.profile), len(transfer_bytes)), -NEVER, dtype=np.int64)
         self._predictor: Predictor | None = None
         self._demand: Demand | None = None
         self._last: Prediction | None = None
@@ -144,8 +149,12 @@ class Operator:
         self._epoch, self._since_s = epoch, time_s
         if forecast:
             self._predictor, self._demand = self._predicting(forecast[0]), forecast[0]
-            if self.limits is not None and (epoch > 0 or self.planner.at_once):
-                self._move(time_s, forecast if known is None else known, self.limits)
+        plans = forecast if known is None else known
+        if self.limits is not None and (epoch > 0 or self.planner.at_once):
+            if forecast and plans:
+                self._move(time_s, plans, self.limits)
+            else:
+                self.stay_away(time_s, epoch, "no demand")
         self._price()
 
     def arrive(self, time_s: float) -> Sequence[Change]:
@@ -232,31 +241,94 @@ class Operator:
         return self._made[id(demand)][1]
 
     def _move(self, time_s: float, forecast: tuple[Demand, ...], limits: Limits) -> None:
-        if not forecast:
-            return
-        plan = self.planner.plan(self._situation(time_s, forecast, limits))
-        source = at_no_cost if self.planner.at_once else self._sourced
-        plan = replace(plan, actions=tuple(source(action) for action in plan.actions))
+        notes = Notes(forecast, [self._predicting(demand) for demand in forecast])
+        situation = self._situation(time_s, forecast, limits, notes)
+        plan = self.planner.plan(situation)
+        left = left_out(situation, plan, notes, at_once=self.planner.at_once)
+        plan = replace(plan, actions=tuple(self._booked(situation, plan, notes)))
         self._last = plan.before
         for action in plan.actions:
             seconds = 0.0 if self.planner.at_once else self.placement.transfer_s(action)
             self.log.append(LogEntry(self._epoch, time_s, action, seconds))
             for change in action.changes:
-                self._changed[change.site], self._before[change.site] = self._epoch, change.from_profile
-        self.decisions.append(self._decision(time_s, forecast[0], plan, limits))
+                self._changed[change.site] = self._left[change.site, change.from_profile] = self._epoch
+        self.decisions.append(self._decision(situation, plan, notes, left))
         self._begin(plan, time_s)
 
-    def _decision(self, time_s: float, demand: Demand, plan: Plan, limits: Limits) -> Decision:
+    def _booked(self, situation: Situation, plan: Plan, notes: Notes) -> Iterator[Action]:
+        """Yield a plan's actions with where their states come from, and with their gain in the epoch that starts."""
+        source, profile = at_no_cost if self.planner.at_once else self._sourced, situation.profile
+        for action in plan.actions:
+            gain, reason = action.predicted_gain, action.reason
+            if notes.varies:
+                after = action.apply(profile)
+                gain = notes.coverage_now(after) - notes.coverage_now(profile)
+                profile, reason = after, f"means over the {notes.epochs} epochs ahead; {reason}"
+            told = action.explained(gain, reason)
+            yield source(replace(told, horizon_gain=action.predicted_gain, horizon_epochs=notes.epochs))
+
+    def _decision(self, situation: Situation, plan: Plan, notes: Notes, left: LeftOut) -> Decision:
+        before, after = plan.before.coverage, plan.after.coverage
+        both = (situation.profile, plan.profile)
+        now = [notes.coverage_now(each) for each in both] if notes.varies else [before, after]
         return Decision(
             epoch=self._epoch,
-            time_s=time_s,
-            request_rate=demand.request_rate,
-            coverage_before=plan.before.coverage,
-            coverage_after=plan.after.coverage,
-            budget_bytes=np.inf if self.planner.at_once else limits.budget_bytes,
+            time_s=situation.time_s,
+            request_rate=situation.forecast[0].request_rate,
+            coverage_before=now[0],
+            coverage_after=now[1],
+            budget_bytes=self._budget_bytes,
             actions=len(plan.actions),
             bytes_moved=sum(action.bytes_moved for action in plan.actions),
             busy_sites=len(self.placement.busy),
+            planner=self._name,
+            horizon_epochs=notes.epochs,
+            horizon_coverage_before=before,
+            horizon_coverage_after=after,
+            looked_at=notes.looked_at,
+            left_out=left.words(situation.names),
+            left_out_gain=left.gain,
+            left_out_toll=left.toll,
+            left_out_bytes=np.nan if left.action is None else left.action.bytes_moved,
+            left_out_solved=left.solved,
+            unseen_gain=left.unseen_gain,
+            why=left.why,
+        )
+
+    @property
+    def _budget_bytes(self) -> float:
+        return np.inf if self.planner.at_once or self.limits is None else self.limits.budget_bytes
+
+    def stay_away(self, time_s: float, epoch: int, why: str = "absent") -> None:
+        """Note that an epoch starts for which nothing is planned; nothing for a controller that never plans.
+
+        Parameters
+        ----------
+        time_s
+            Now [s since midnight].
+        epoch
+            The epoch that starts.
+        why
+            Why, in words of `geoedge.control.left_out.WHY`.
+        """
+        if self.limits is None:
+            return
+        busy, unknown = len(self.placement.busy), np.nan
+        self.decisions.append(
+            Decision(
+                epoch,
+                time_s,
+                unknown,
+                unknown,
+                unknown,
+                self._budget_bytes,
+                0,
+                0.0,
+                busy,
+                self._name,
+                0,
+                why=why,
+            )
         )
 
     def _sourced(self, action: Action) -> Action:
@@ -269,7 +341,9 @@ class Operator:
         sooner = self.placement.transfer_s(own) < self.placement.transfer_s(action)
         return own if spare and (sooner or self.states == "compute") else action
 
-    def _situation(self, time_s: float, forecast: tuple[Demand, ...], limits: Limits) -> Situation:
+    def _situation(
+        self, time_s: float, forecast: tuple[Demand, ...], limits: Limits, notes: Notes
+    ) -> Situation:
         """Return what the planner is told."""
         return Situation(
             self._epoch,
@@ -277,14 +351,14 @@ class Operator:
             self.placement.goal,
             self.placement.busy,
             forecast,
-            self._predicting,
+            notes.predictor_of,
             limits,
             self._transfer_bytes,
             self._rng_of(self._epoch),
             self._names,
             self._last,
             self._epoch - self._changed,
-            self._before,
+            self._epoch - self._left,
             self._mix_of,
         )
 
@@ -304,8 +378,8 @@ class Operator:
         self.catalogue = Catalogue(
             routing.advertise,
             routing.scope,
-            self.placement.profile,
             self.prediction.wait,
+            self.prediction.utilization,
             routing.telemetry_period_s,
             routing.telemetry_delay_s,
         )

@@ -1,7 +1,7 @@
 """Figures for papers, one call each: a Matplotlib figure in one style, to be written as svg, pdf or png.
 
 `three_answers` and `ttft_distribution` draw runs side by side, `wait_distribution` a run's waits against
-Erlang's formula, `moves_over_time` what a controller did, `layout_functions` how far layouts are from
+M/M/c queues, `moves_over_time` what a controller did, `layout_functions` how far layouts are from
 Poisson, `gap_waterfall` what makes theory and city differ. `save_figure` writes one.
 
 >>> from geoedge.figures import layout_functions

@@ -135,12 +135,17 @@ def _predicted(axes: Axes, run: Results) -> None:
 
 
 def wait_distribution(run: Results, *, columns: int = 1) -> PaperFigure:
-    """Draw the share of requests that wait longer than a time, against Erlang's formula at the loads of the sites.
+    """Draw the share of requests that wait longer than a time, against M/M/c at rest and in the time that it has.
 
-    The formula is M/M/c with each site's own arrivals, mean service time and servers in each epoch, averaged by
+    Both yardsticks have each site's own arrivals, mean service time and servers in each epoch and are averaged by
     requests; where a site failed within an epoch, its arrivals are those per second that it was open. On the
-    logarithmic axis an exponential tail is a straight line. The formula knows queues at rest: near capacity an epoch
-    is too short to get there, so its tail is longer than what is measured.
+    logarithmic axis an exponential tail is a straight line. Erlang's formula knows queues at rest under loads that are
+    known, and near capacity an epoch gives neither: in the time that such a queue takes to come to rest, chance moves
+    the load that is measured by most of what it leaves free, and as waits grow ever faster with the load, what that
+    adds is more than what it takes away. So the tail of the formula is too long, and the figure says which share of
+    requests meets such sites and epochs. The second yardstick is the same queue followed from the empty start, with
+    what one epoch leaves to the next. It still believes the loads as measured, services to be exponential, and arrivals
+    not to look at queues, as they do not where prices hold for an epoch (`routing.advertise` = equilibrium).
 
     Parameters
     ----------
@@ -162,21 +167,23 @@ def wait_distribution(run: Results, *, columns: int = 1) -> PaperFigure:
         raise GeoEdgeError(msg)
     top = float(np.quantile(wait, 1.0 - RARE)) or float(wait[-1])
     times = np.linspace(0.0, max(top, float(wait[-1]) * 1e-3), POINTS // 2)
-    with sheet(columns, 2.4) as figure:
+    with sheet(columns, 2.4 + legend_room(3)) as figure:
         axes = figure.subplots()
         longer = 1.0 - np.searchsorted(wait, times, side="right") / len(wait)
         some = longer > 0.0
         axes.plot(times[some], 100.0 * longer[some], color=INK, label=f"simulated, {counted(len(wait))}")
-        formula = 100.0 * (1.0 - _erlang(served, times))
-        label = "Erlang C at the sites' measured loads"
-        axes.plot(times, formula, "--", color=colour_of("theory"), label=label)
+        theory = colour_of("theory")
+        label = "M/M/c in the time it has, at measured loads"
+        axes.plot(times, 100.0 * served.in_time(times), "-.", color=theory, label=label)
+        label = "Erlang C, M/M/c at rest, at measured loads"
+        axes.plot(times, 100.0 * (1.0 - _erlang(served, times)), "--", color=QUIET, label=label)
         axes.set_yscale("log")
         percents(axes, "wait longer [% of requests]", log=True, least=100.0 * RARE)
         axes.set_xlabel("wait in the queue of a site [s]")
         axes.set_xlim(0.0, float(times[-1]))
-        axes.legend(loc="upper right")
+        figure.legend(loc="outside lower center")
         axes.grid()
-        _overloaded(axes, served)
+        _restless(axes, served)
     return figure
 
 
@@ -187,11 +194,15 @@ def _erlang(served: Served, times: Floats) -> Floats:
     return np.asarray(weights @ by_site / weights.sum())
 
 
-def _overloaded(axes: Axes, served: Served) -> None:
-    """Say where the formula knows no wait, as what is offered is beyond capacity."""
-    share = float(served.count[served.offered >= served.servers].sum() / served.count.sum())
+def _restless(axes: Axes, served: Served) -> None:
+    """Say how many requests meet queues that do not come to rest, or not at all as capacity is exceeded."""
+    share, over = (
+        float(served.count[chosen].sum() / served.count.sum())
+        for chosen in (~served.rests(), served.offered >= served.servers)
+    )
     if share > 0.0:
-        words = f"{100.0 * share:.1f} % of requests at sites and epochs\nabove capacity, where the formula has no wait"
+        beyond = f",\n{100.0 * over:.1f} % beyond capacity" if over > 0.0 else ""
+        words = f"{100.0 * share:.1f} % of requests at sites and epochs\nwithout time to come to rest{beyond}"
         axes.text(0.02, 0.03, words, transform=axes.transAxes, fontsize=6.5, color=QUIET)
 
 

@@ -11,8 +11,10 @@ import numpy as np
 from geoedge.maps import layers, rundata, samples, surfaces
 from geoedge.maps.page import LIMIT_BYTES, MapLayer, MapPage, RunData
 from geoedge.maps.tiles import Tiles
+from geoedge.maps.trips import trips
 from geoedge.maps.view import RunView
 from geoedge.maps.wire import encode_polygons
+from geoedge.simulation.paths import TOLERANCE_M
 from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
@@ -36,22 +38,26 @@ class Detail:
         The same for the edge of the land [m].
     cell_m
         Values by place are kept on cells of about this size, if those of the run are smaller [m]; 0 keeps those.
-    people
-        How many people are followed.
+    people, travellers
+        How many people are shown where they asked, and how many residents' trips at most.
+    street_names
+        How many names of streets are brought along at most, main roads first.
     """
 
     streets_m: float
     land_m: float
     cell_m: float
     people: int
+    travellers: int
+    street_names: int
 
 
 DETAILS = (
-    Detail(1.0, 10.0, 0.0, 300),
-    Detail(3.0, 15.0, 100.0, 300),
-    Detail(6.0, 20.0, 150.0, 200),
-    Detail(10.0, 30.0, 200.0, 150),
-    Detail(20.0, 40.0, 400.0, 0),
+    Detail(1.0, 10.0, 0.0, 300, 100, 4000),
+    Detail(3.0, 15.0, 100.0, 300, 100, 3000),
+    Detail(6.0, 20.0, 150.0, 200, 60, 1500),
+    Detail(10.0, 30.0, 200.0, 150, 30, 500),
+    Detail(20.0, 40.0, 400.0, 0, 0, 200),
 )
 """From fine to coarse; a page takes the first that fits its limit."""
 
@@ -143,6 +149,7 @@ class _Composer:
             "sites": {
                 "name": names,
                 "kind": [plain_text(kind) for kind in sites["kind"]],
+                "street": [plain_text(street) for street in results.streets],
                 "place": rundata.site_places(sites),
                 "x": np.round(sites["x_m"].to_numpy(), 1).tolist(),
                 "y": np.round(sites["y_m"].to_numpy(), 1).tolist(),
@@ -175,6 +182,7 @@ class _Composer:
         found = dict(self.fixed)
         found["land"] = encode_polygons(view.land(detail.land_m), view.city.to_lonlat)
         found["people"] = samples.people(view.results, view.city, detail.people)
+        found["trips"] = trips(view.results, view.city, detail.travellers)
         found["cells"] = None if self.cells is None else self._cells(self.cells, detail)
         return found
 
@@ -200,10 +208,10 @@ class _Composer:
             yield layers.event_layer()
         if self.cells is not None:
             yield surfaces.hot_place_layer(target.reliability)
-        if data["people"]:
-            yield layers.people_layer()
+        if data["people"] or data["trips"]:
+            yield layers.people_layer(trips=data["trips"] is not None)
         yield layers.place_layer(view.city)
-        yield layers.street_layer(view.city, detail.streets_m)
+        yield layers.street_layer(view.city, detail.streets_m, detail.street_names)
         yield layers.land_layer(view.land(detail.land_m), view.city.to_lonlat)
         if self.tiles:
             yield self.tiles.layer
@@ -225,9 +233,7 @@ class _Composer:
         if data["mix"]:
             yield "All types: weighted by what was asked in the whole city in this epoch, the same mix everywhere."
         yield from self._cell_notes(data)
-        if data["people"]:
-            shown = len(data["people"]["activity"][0])
-            yield f"{shown} people are followed, each where it asked last in an epoch; a line leads from the epoch before."
+        yield from self._people_notes(data)
         if any(event["kind"] == "site_failure" for event in data["events"]):
             yield "A site that fails is crossed out; regions and times to the first token are those without the failure."
         yield "A black site was asked for more service than it has: its queue grows as long as that lasts."
@@ -239,6 +245,17 @@ class _Composer:
             )
         if policy.reads == "wait" and meta["advertise"] != "equilibrium":
             yield "Sites advertised what they measured; the regions drawn are the field's, around which those of the run move."
+
+    def _people_notes(self, data: dict[str, Any]) -> Iterator[str]:
+        if data["people"]:
+            yield f"{len(data['people']['activity'][0])} people are shown, each where it asked last in an epoch."
+        if data["trips"]:
+            yield (
+                f"Trips are those of {len(set(data['trips']['user']))} residents, along the streets that they took, to within "
+                f"{TOLERANCE_M:g} m; people of crowds make none."
+            )
+        elif "paths" not in self.view.results.tables:
+            yield "This run has no table of paths, so that no trips are drawn; run the scenario again to have them."
 
     def _cell_notes(self, data: dict[str, Any]) -> Iterator[str]:
         if self.cells is None or data["cells"] is None:

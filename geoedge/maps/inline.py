@@ -14,7 +14,17 @@ from geoedge.errors import OutputError
 
 __all__ = ["policy", "shared_head"]
 
-SCRIPTS = ("codec.js", "surfaces.js", "names.js", "marks.js", "time.js", "charts.js", "ground.js", "page.js")
+SCRIPTS = (
+    "codec.js",
+    "surfaces.js",
+    "names.js",
+    "marks.js",
+    "streets.js",
+    "time.js",
+    "charts.js",
+    "ground.js",
+    "page.js",
+)
 """The page's own scripts, each using those before it."""
 
 

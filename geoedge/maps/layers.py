@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from geoedge.maps.outlines import STREET_CLASSES, street_lines
+from geoedge.maps.outlines import STREET_CLASSES, named_lines, street_lines
 from geoedge.maps.page import MapLayer
 from geoedge.maps.scales import CategoryScale, coverage_scale, utilisation_scale, wait_scale
+from geoedge.maps.trips import MODES
 from geoedge.maps.wire import ToLonLat, encode_lines, encode_point, encode_polygons
 from geoedge.texts import plain_text
 from geoedge.workload import ACTIVITIES
@@ -50,9 +51,14 @@ LANDMARKS = (
 )
 """Kinds of places whose names stand on the map at every zoom, the first ones first."""
 NAMED_PLACES = 500
-"""How many names a page brings along."""
+"""How many names of places a page brings along."""
+STREET_NAMES = 2000
+"""How many names of streets a page brings along, if not told otherwise."""
+LONGEST_NAME = 60
+"""Characters of a street's name on the map."""
 PEOPLE_COLOURS = ("#0072b2", "#d55e00", "#b0508a", "#4d5966")
 """At home, at work, at leisure, on the street."""
+DARK_PEOPLE_COLOURS = ("#56b4e9", "#ff9a4d", "#e79bc7", "#a9b5c1")
 STREET_STYLES: tuple[Mapping[str, Any], ...] = (
     {"color": "#9aa5b1", "weight": 0.6, "opacity": 0.6},
     {"color": "#8793a1", "weight": 1.0, "opacity": 0.75},
@@ -68,8 +74,8 @@ DARK_STREETS: tuple[Mapping[str, Any], ...] = (
 # -- the base ---------------------------------------------------------------------------------------
 
 
-def street_layer(city: City, tolerance_m: float) -> MapLayer:
-    """Return the streets of a city, one bundle of lines a class.
+def street_layer(city: City, tolerance_m: float, names: int = STREET_NAMES) -> MapLayer:
+    """Return the streets of a city, one bundle of lines a class, and their names.
 
     Parameters
     ----------
@@ -77,6 +83,8 @@ def street_layer(city: City, tolerance_m: float) -> MapLayer:
         The city.
     tolerance_m
         How far a line may lie from the street [m].
+    names
+        How many names a page brings along at most, main roads first.
     """
     bundles = [encode_lines(lines, city.to_lonlat) for lines in street_lines(city.streets, tolerance_m)]
     colours = tuple(str(style["color"]) for style in STREET_STYLES)
@@ -90,7 +98,13 @@ def street_layer(city: City, tolerance_m: float) -> MapLayer:
         dark_styles=DARK_STREETS,
         legends=[legend.legend(form="lines")],
         show=True,
-        more={"base": True},
+        more={
+            "base": True,
+            "named": [
+                [plain_text(name, LONGEST_NAME), rank, encode_lines(lines, city.to_lonlat)]
+                for name, rank, lines in named_lines(city.street_names, tolerance_m, names)
+            ],
+        },
     )
 
 
@@ -231,19 +245,27 @@ def event_layer() -> MapLayer:
     return MapLayer("events", "What happened?", pane="actions", kind="events", show=True)
 
 
-def people_layer() -> MapLayer:
-    """Return where some people are, by what they do, and where they came from in the epoch before."""
-    legend = CategoryScale(
-        "People on their way, a sample",
-        tuple(a.capitalize() for a in ACTIVITIES),
-        PEOPLE_COLOURS,
-        ("circle",) * 4,
+def people_layer(*, trips: bool) -> MapLayer:
+    """Return where some people are, by what they do, and the streets that some take, by where they lead.
+
+    Parameters
+    ----------
+    trips
+        Whether the run keeps any trips.
+    """
+    names = tuple(activity.capitalize() for activity in ACTIVITIES)
+    doing = CategoryScale("People, a sample", names, PEOPLE_COLOURS, ("circle",) * 4, DARK_PEOPLE_COLOURS)
+    aims = CategoryScale(
+        "Trips, a sample, to", names[:-1], PEOPLE_COLOURS[:-1], dark=DARK_PEOPLE_COLOURS[:-1]
     )
     return MapLayer(
         "people",
         "Where do people go?",
         pane="people",
         kind="people",
-        legends=[legend.legend(form="shapes") | {"filled": True}],
-        more={"colours": list(PEOPLE_COLOURS)},
+        legends=[
+            doing.legend(form="shapes") | {"filled": True},
+            *([aims.legend(form="lines")] if trips else []),
+        ],
+        more={"scale": doing.legend(), "activities": list(ACTIVITIES), "modes": list(MODES.values())},
     )

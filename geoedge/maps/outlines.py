@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from geoedge.units import KM
 
 if TYPE_CHECKING:
     from geoedge.city import StreetGraph
+    from geoedge.city.names import StreetNames
 
-__all__ = ["STREET_CLASSES", "scale_bar", "street_lines"]
+__all__ = ["STREET_CLASSES", "named_lines", "scale_bar", "street_lines"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,6 +24,10 @@ Ints = NDArray[np.int64]
 STREET_CLASSES = ("foot paths", "streets", "main roads")
 MAIN_ROAD_SPEED = 45 / 3.6
 """Streets on which one drives at least this fast [m/s] are drawn as main roads."""
+FINEST_NAMED_M = 2.5
+"""How far the line under a name may lie from its street at least [m]; letters stand no smoother on a finer one."""
+SHORTEST_NAMED_M = 15.0
+"""Pieces of a named street that are shorter have no room for a name at any zoom [m]."""
 SAME_VERTEX_M = 0.1
 """Vertices this close are one vertex of the map [m]."""
 
@@ -76,6 +82,26 @@ def _joined(ends: Floats, tolerance_m: float) -> list[Any]:
         return []
     merged = shapely.line_merge(shapely.multilinestrings(shapely.linestrings(ends)))
     return list(shapely.get_parts(shapely.simplify(merged, tolerance_m)))
+
+
+def named_lines(names: StreetNames, tolerance_m: float, most: int) -> Iterator[tuple[str, int, list[Any]]]:
+    """Yield the name of each street, its class, and its lines, as far as there is room for a name on them.
+
+    Parameters
+    ----------
+    names
+        Named streets of a city.
+    tolerance_m
+        How far a simplified line may lie from the street [m].
+    most
+        How many names at most; the weightiest stay.
+    """
+    lines = shapely.simplify(names.lines, max(tolerance_m, FINEST_NAMED_M))
+    long = shapely.length(lines) >= SHORTEST_NAMED_M
+    first = np.searchsorted(names.line_name, np.arange(min(len(names), most) + 1))
+    for index, (start, stop) in enumerate(pairwise(first.tolist())):
+        if long[start:stop].any():
+            yield str(names.name[index]), int(names.rank[index]), list(lines[start:stop][long[start:stop]])
 
 
 def scale_bar(longest_m: float) -> tuple[float, str]:

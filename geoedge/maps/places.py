@@ -155,15 +155,22 @@ def _ground(xy: Floats, cell_m: float, land: Any) -> Floats:
 def _candidate_layer(plan: PlacesPlan) -> MapLayer:
     left = np.flatnonzero(plan.held < 0).tolist()
     layout, lonlat = plan.study.layout, plan.study.city.to_lonlat(plan.study.layout.xy)
+    streets = plan.study.city.street_names.at(layout.xy)
     return MapLayer(
         "candidates",
         "Which places are left out?",
         [
-            ["point", encode_point(lonlat[i]), 0, [_name(layout.name[i], i), plain_text(layout.kind[i])], {}]
+            [
+                "point",
+                encode_point(lonlat[i]),
+                0,
+                [_name(layout.name[i], i), plain_text(streets[i]), plain_text(layout.kind[i])],
+                {},
+            ]
             for i in left
         ],
         pane="sites",
-        fields=("Kind",),
+        fields=("Street", "Kind"),
         style={"weight": 1.6, "radius": 5.0, "shape": "circle", "fillOpacity": 0.6},
         styles=[{"color": "#5d6977", "fillColor": "#ffffff"}],
         dark_styles=[{"color": "#a9b4c0", "fillColor": "#1c232c"}],
@@ -192,6 +199,7 @@ def _order_layer(plan: PlacesPlan) -> MapLayer:
         pane="sites",
         fields=(
             "Built as number",
+            "Street",
             "Kind",
             "Profile",
             "In time, once it is built",
@@ -210,8 +218,8 @@ def _order_layer(plan: PlacesPlan) -> MapLayer:
 
 def _tip(row: Any, number: int) -> list[str]:
     refused = "" if _carried(row) else f"{percent(1.0 - row.admitted)}, {percent(row.served_in_time)}"
-    texts = (str(number), plain_text(row.kind), plain_text(row.profile), percent(row.coverage), refused)
-    return [_name(row.name, row.place), *texts]
+    words = (plain_text(text) for text in (row.street, row.kind, row.profile))
+    return [_name(row.name, row.place), str(number), *words, percent(row.coverage), refused]
 
 
 def _name(name: str, place: int) -> str:

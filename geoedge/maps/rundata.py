@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -210,7 +210,8 @@ def moves(actions: pd.DataFrame) -> list[dict[str, Any]]:
     ----------
     actions
         The controller's log: epoch, action, site, partner_site (-1 for none), from_profile, to_profile,
-        bytes_moved, effective_s, predicted_gain, realised_gain; and, if known, time_s and reason.
+        bytes_moved, effective_s, predicted_gain, realised_gain; and, if known, time_s, reason, horizon_gain and
+        horizon_epochs.
     """
     return [
         {
@@ -226,9 +227,18 @@ def moves(actions: pd.DataFrame) -> list[dict[str, Any]]:
             "predicted": _known(row["predicted_gain"]),
             "realised": _known(row["realised_gain"]),
             "reason": plain_text(row.get("reason", ""), LONGEST_REASON),
+            **_further(row),
         }
         for row in actions.to_dict("records")
     ]
+
+
+def _further(row: Mapping[Hashable, Any]) -> dict[str, Any]:
+    """Return the gain by which an action was chosen, where that is not the one in the epoch that started."""
+    gain = _known(row.get("horizon_gain", np.nan))
+    if gain is None or gain == _known(row["predicted_gain"]):
+        return {}
+    return {"horizon_gain": gain, "horizon_epochs": int(row["horizon_epochs"])}
 
 
 def _known(value: object) -> float | None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from geoedge.maps.levels import LevelScale, encode_digits
 from geoedge.maps.rundata import by_site
-from geoedge.theory import wait_cdf
+from geoedge.theory import relaxation_time, transient_wait_tail, wait_cdf
 from geoedge.units import M2_PER_KM2
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ def waits(results: Results) -> dict[str, Any] | None:
     The formula is M/M/c with the site's own arrivals, mean service time and servers in each epoch after the
     warm-up; its distributions are averaged over the epochs by requests, as the measured one is. Arrivals come at the
     rate of the time that a site was open: where it failed, or changed its servers, within an epoch, its load in the
-    formula is what was asked for over the servers' seconds that there were.
+    formula is what was asked for over the servers' seconds that there were. Counted beside it are the epochs of which
+    the formula knows least: those beyond capacity, and all that are too short for M/M/c to come to rest, in which the
+    load that is measured is hardly known either.
 
     Parameters
     ----------
@@ -62,11 +64,12 @@ def waits(results: Results) -> dict[str, Any] | None:
         "erlang": [scale.encode(row) for row in formula],
         "requests": served.count.sum(axis=0).tolist(),
         "overloaded": (served.count * (served.offered >= served.servers) > 0).sum(axis=0).tolist(),
+        "restless": (served.count * ~served.rests() > 0).sum(axis=0).tolist(),
     }
 
 
 class Served:
-    """Requests that were served after the warm-up, by epoch and site.
+    """Requests that were served, by epoch and site; those after the warm-up count.
 
     Parameters
     ----------
@@ -74,29 +77,48 @@ class Served:
         Site and epoch of each request, shape (m,).
     wait_s, service_s
         Its wait at the site, and the time that it held a server [s], shape (m,).
+    counts
+        Whether it came after the warm-up, shape (m,).
     shape
         Number of epochs and of sites.
 
     Attributes
     ----------
-    count, service_s
-        Requests and their mean service time [s], shape (epochs, n).
+    site, wait_s
+        Site and wait of the requests that count.
+    count, waited_s, asked
+        Requests that count, their waits together [s], and all requests, shape (epochs, n).
+    service_s, service_scv
+        Mean of the services [s] and their squared coefficient of variation, of all requests, shape (epochs, n).
     servers, rate, offered
         Servers, requests per second that the site was open [1/s], and busy servers that they ask for, shape (epochs, n).
+    open_s
+        How long each site was open in each epoch, with so many servers [s], shape (epochs, n).
     """
 
     def __init__(
-        self, site: Ints, epoch: Ints, wait_s: Floats, service_s: Floats, shape: tuple[int, int]
+        self,
+        site: Ints,
+        epoch: Ints,
+        wait_s: Floats,
+        service_s: Floats,
+        counts: NDArray[np.bool_],
+        shape: tuple[int, int],
     ) -> None:
-        self.site, self.wait_s = site, wait_s
         key = epoch * shape[1] + site
-        size = shape[0] * shape[1]
-        self.count = np.bincount(key, minlength=size).reshape(shape)
-        total = np.bincount(key, weights=service_s, minlength=size).reshape(shape)
-        self.service_s = total / np.maximum(self.count, 1)
+        self.site, self.wait_s = site[counts], wait_s[counts]
+        self.count = _sums(key[counts], None, shape)
+        self.waited_s = _sums(key[counts], self.wait_s, shape)
+        self.asked = _sums(key, None, shape)
+        some = np.maximum(self.asked, 1)
+        self.service_s = _sums(key, service_s, shape) / some
+        apart = (service_s - self.service_s.ravel()[key]) ** 2
+        square = np.where(self.service_s > 0.0, self.service_s, 1.0) ** 2
+        self.service_scv = _sums(key, apart, shape) / some / square
         self.servers = np.ones(shape)
         self.offered = np.zeros(shape)
         self.rate = np.zeros(shape)
+        self.open_s = np.ones(shape)
         self._tops: Floats | None = None
 
     @classmethod
@@ -107,17 +129,18 @@ class Served:
             results.records.column(name).to_numpy() for name in names
         )
         servers = by_site(results.epochs, "concurrency")
-        kept = (site >= 0) & np.isfinite(finished) & (created >= results.measured_from_s)
+        kept = (site >= 0) & np.isfinite(finished)
         served = cls(
             site[kept].astype(np.int64),
             epoch[kept].astype(np.int64),
             wait[kept].astype(np.float64),
             (finished - started)[kept].astype(np.float64),
+            created[kept] >= results.measured_from_s,
             (servers.shape[0], servers.shape[1]),
         )
         served.servers = np.maximum(servers, 1.0)
-        open_s = by_site(results.epochs, "server_s") / served.servers
-        served.rate = served.count / np.maximum(open_s, NO_WAIT_S)
+        served.open_s = np.maximum(by_site(results.epochs, "server_s") / served.servers, NO_WAIT_S)
+        served.rate = served.asked / served.open_s
         served.offered = served.rate * served.service_s
         return served
 
@@ -141,15 +164,56 @@ class Served:
         return np.asarray(np.cumsum(found[:, :-1], axis=1) / total)
 
     def erlang(self, times: Floats) -> Floats:
-        """Return the same by M/M/c, averaged over the epochs by requests, at times of shape (n, times)."""
+        """Return the same by M/M/c at rest, averaged over the epochs by requests, at times of shape (n, times)."""
         mean = np.zeros(times.shape)
-        for count, rate, service, servers in zip(
-            self.count, self.rate, self.service_s, self.servers, strict=True
-        ):
-            mu = 1.0 / np.where(service > 0, service, 1.0)
-            cdf = wait_cdf(times, rate[:, None], mu[:, None], np.rint(servers).astype(np.int64)[:, None])
-            mean += count[:, None] * cdf
+        for count, rate, mu, servers in zip(self.count, self.rate, self._mu, self._whole, strict=True):
+            mean += count[:, None] * wait_cdf(times, rate[:, None], mu[:, None], servers[:, None])
         return np.asarray(mean / np.maximum(self.count.sum(axis=0)[:, None], 1))
+
+    def in_time(self, times: Floats) -> Floats:
+        """Return the share of all requests that wait longer by M/M/c in the time that it has, at times of shape (times,).
+
+        Every site starts empty with the run, has the rates of each epoch for as long as it is open, and hands its queue
+        on to the next.
+
+        Parameters
+        ----------
+        times
+            Waits [s].
+        """
+        longer = np.zeros(times.shape)
+        for i in np.flatnonzero(self.count.sum(axis=0)).tolist():
+            rates = self.rate[:, i], self._mu[:, i], self._whole[:, i]
+            tail = transient_wait_tail(times, *rates, self.open_s[:, i])
+            longer += self.count[:, i] @ tail
+        return np.asarray(longer / max(self.count.sum(), 1))
+
+    def rests(self) -> NDArray[np.bool_]:
+        """Return at which epochs and sites M/M/c comes to rest while the site is open, shape (epochs, n)."""
+        return np.asarray(relaxation_time(self.rate, self._mu, self._whole) <= self.open_s)
+
+    def load_errors(self) -> Floats:
+        """Return the relative standard error of each load as measured: of arrivals and of services, shape (epochs, n)."""
+        return np.asarray(np.sqrt((1.0 + self.service_scv) / np.maximum(self.asked, 1)))
+
+    def waiting_scv(self) -> float:
+        """Return the squared coefficient of variation of services, averaged by time waited; NaN if nobody waited."""
+        total = float(self.waited_s.sum())
+        return float((self.service_scv * self.waited_s).sum() / total) if total > 0.0 else float("nan")
+
+    @property
+    def _mu(self) -> Floats:
+        """Service rates [1/s], 1 where nobody was served."""
+        return np.asarray(1.0 / np.where(self.service_s > 0.0, self.service_s, 1.0))
+
+    @property
+    def _whole(self) -> Ints:
+        return np.rint(self.servers).astype(np.int64)
+
+
+def _sums(key: Ints, values: Floats | None, shape: tuple[int, int]) -> NDArray[Any]:
+    """Return how many, or the sum of values, by epoch and site."""
+    return np.bincount(key, weights=values, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def _nice(value: float) -> float:

@@ -203,12 +203,15 @@ class CategoryScale:
         One colour each, shape (n,).
     shapes
         One marker shape each, shape (n,); empty where areas are coloured.
+    dark
+        Colours on dark ground, shape (n,); empty if they are the same.
     """
 
     title: str
     names: tuple[str, ...]
     colours: tuple[str, ...]
     shapes: tuple[str, ...] = ()
+    dark: tuple[str, ...] = ()
 
     def legend(self, *, form: str = "areas") -> dict[str, object]:
         """Return the legend: one row a name, as areas or (``form="shapes"``) as marker shapes."""
@@ -219,6 +222,7 @@ class CategoryScale:
             "names": list(self.names),
             "colours": list(self.colours),
             "shapes": list(self.shapes),
+            **({"dark": list(self.dark)} if self.dark else {}),
         }
 
 

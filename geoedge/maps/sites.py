@@ -76,7 +76,8 @@ def sites_map(survey: SiteSurvey, city: City | None = None, *, limit_bytes: int 
         limit_bytes=limit_bytes,
     )
     scale, of_site = operator_scale(survey.operator)
-    page.add_child(_site_layer(survey, lonlat, scale, of_site))
+    streets = [""] * len(lonlat) if city is None else city.street_names.at(city.from_lonlat(lonlat))
+    page.add_child(_site_layer(survey, lonlat, scale, of_site, streets))
     if city is not None and city.streets:
         page.add_child(street_layer(city, STREETS_M))
     if survey.window is not None:
@@ -119,13 +120,17 @@ def operator_scale(operators: Sequence[str]) -> tuple[CategoryScale, NDArray[np.
 
 
 def _site_layer(
-    survey: SiteSurvey, lonlat: NDArray[np.float64], scale: CategoryScale, of_site: NDArray[np.int64]
+    survey: SiteSurvey,
+    lonlat: NDArray[np.float64],
+    scale: CategoryScale,
+    of_site: NDArray[np.int64],
+    streets: Sequence[str],
 ) -> MapLayer:
     count = len(lonlat)
     radius = 6.0 if count <= 150 else 4.5 if count <= 1000 else 3.0
     tips: list[list[str] | None] = [None] * count
     if count < MANY_SITES:
-        tips = [_tip(survey, site) for site in range(count)]
+        tips = [_tip(survey, site, streets[site]) for site in range(count)]
     return MapLayer(
         "sites",
         "Sites",
@@ -134,7 +139,7 @@ def _site_layer(
             for place, category, tip in zip(lonlat, of_site, tips, strict=True)
         ],
         pane="sites" if count <= CROWD else "surface",
-        fields=("Operator", "Technology", "Rows of the file"),
+        fields=("Street", "Operator", "Technology", "Rows of the file"),
         style={"color": "#10151b", "weight": 1, "fillOpacity": 0.9, "radius": radius},
         styles=[
             {"fillColor": colour, "shape": shape}
@@ -145,10 +150,10 @@ def _site_layer(
     )
 
 
-def _tip(survey: SiteSurvey, site: int) -> list[str]:
+def _tip(survey: SiteSurvey, site: int, street: str) -> list[str]:
     name = plain_text(survey.layout.name[site]) or f"Site {site}"
     rows = int(survey.rows[site])
-    return [name, plain_text(survey.operator[site]), survey.radio[site], str(rows)]
+    return [name, plain_text(street), plain_text(survey.operator[site]), survey.radio[site], str(rows)]
 
 
 def _lines(survey: SiteSurvey) -> list[str]:

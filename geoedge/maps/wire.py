@@ -17,6 +17,7 @@ from geoedge.errors import OutputError
 __all__ = [
     "UNIT",
     "encode_lines",
+    "encode_paths",
     "encode_point",
     "encode_polygons",
     "script_json",
@@ -78,6 +79,19 @@ def encode_lines(lines: Sequence[Any], to_lonlat: ToLonLat) -> list[list[int]]:
     return [path for path in _encoded(to_lonlat(places), owner) if len(path) >= 4]
 
 
+def encode_paths(lonlat: Floats, path: NDArray[np.int64]) -> list[list[int]]:
+    """Return paths of which every point counts, as the page takes them: the first point and the steps from there.
+
+    Parameters
+    ----------
+    lonlat
+        Points of all paths, one path after the other [degree], shape (n, 2).
+    path
+        Which path each belongs to, shape (n,).
+    """
+    return _encoded(lonlat, path, every=True)
+
+
 def encode_polygons(geometry: Any, to_lonlat: ToLonLat) -> list[list[list[int]]]:
     """Return a polygon or multipolygon in a projected CRS as the page takes it: per polygon its rings.
 
@@ -106,8 +120,8 @@ def encode_polygons(geometry: Any, to_lonlat: ToLonLat) -> list[list[list[int]]]
     return polygons
 
 
-def _encoded(lonlat: Floats, owner: NDArray[np.int64]) -> list[list[int]]:
-    """Return each owner's points in units of `UNIT`: the first as it is, then steps, repeated points left out."""
+def _encoded(lonlat: Floats, owner: NDArray[np.int64], *, every: bool = False) -> list[list[int]]:
+    """Return each owner's points in units of `UNIT`: the first as it is, then steps; repeated points only if wanted."""
     if not np.isfinite(lonlat).all():
         msg = "map: a coordinate is not finite; check the CRS and the positions of the sites and cells"
         raise OutputError(msg)
@@ -115,7 +129,7 @@ def _encoded(lonlat: Floats, owner: NDArray[np.int64]) -> list[list[int]]:
     starts = np.diff(owner, prepend=-1) != 0
     steps = np.diff(units, axis=0, prepend=np.zeros((1, 2), dtype=np.int64))
     steps[starts] = units[starts]
-    kept = starts | np.any(steps != 0, axis=1)
+    kept = starts | np.any(steps != 0, axis=1) | every
     flat = steps[kept].ravel().tolist()
     cuts = [*(2 * np.flatnonzero(starts[kept])).tolist(), len(flat)]
     return [flat[a:b] for a, b in pairwise(cuts)]

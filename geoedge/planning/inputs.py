@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geoedge.control.planners.base import deep_profiles
+from geoedge.control.planners.limits import deep_profiles
+from geoedge.errors import GeoEdgeError
 from geoedge.study import poisson_network, prepare, stated_network
 from geoedge.theory.placement import PlacementLimits
 from geoedge.theory.sensitivity import Knob
@@ -91,13 +92,26 @@ def placement_limits(
         Its workload.
     present
         Mix whose memory is the budget if none is given, shape (S,); without it there is then no budget.
+
+    Raises
+    ------
+    GeoEdgeError
+        If several deep profiles together are to keep to a cap.
     """
     stored = workload.persistent_bytes.astype(np.float64)
     unstated = np.inf if present is None else float(present @ stored)
     budget = scenario.plan.memory_budget_bytes
     least = np.zeros(len(stored))
     least[0] = scenario.control.fallback_floor
-    most = np.where(deep_profiles(workload.hit_tokens), scenario.control.deep_cap, 1.0)
+    control, deep = scenario.control, deep_profiles(workload.hit_tokens)
+    if control.deep_share_cap < 1.0 and deep.sum() > 1:
+        names = ", ".join(name for name, is_deep in zip(workload.profile_names, deep, strict=True) if is_deep)
+        msg = (
+            f"control.deep_share_cap = {control.deep_share_cap:g}: a plan bounds the share of one profile at a time, not that "
+            f"of {names} together; bound each by control.deep_cap, or leave the cap to the controller of a run"
+        )
+        raise GeoEdgeError(msg)
+    most = np.where(deep, min(control.deep_cap, control.deep_share_cap), 1.0)
     return PlacementLimits(stored, unstated if budget is None else float(budget), least, most)
 
 

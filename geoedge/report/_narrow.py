@@ -36,8 +36,11 @@ def parts(made: Table, width: int) -> list[Table]:
     width
         Width of the terminal.
     """
-    if _room([_natural(column) for column in made.columns]) + BETWEEN <= width:
+    folded = [_natural(column) for column in made.columns]
+    if _room([max(one, _head(column)) for one, column in zip(folded, made.columns, strict=True)]) <= width:
         return [made]
+    if _room(folded) + BETWEEN <= width:
+        return [_part(made, made.columns, folded, is_first=True, is_last=True)]
     leading = next((k for k, column in enumerate(made.columns) if column.justify == "right"), 0)
     if leading == 0:
         return [made]
@@ -66,11 +69,16 @@ def _room(widths: Sequence[int]) -> int:
 def _natural(column: Column) -> int:
     """Return the width that a column needs: heads fold between words, numbers do not fold, words do where they are long."""
     lines = [line for cell in column.cells for line in str(cell).split("\n")]
-    heads = str(column.header).split()
+    heads = [str(column.header)] if column.no_wrap else str(column.header).split()
     widest = max(map(cell_len, lines), default=1)
     if column.justify != "right":
         widest = min(widest, column.max_width or LONGEST_WORDS)
     return max(widest, *map(cell_len, heads), 1)
+
+
+def _head(column: Column) -> int:
+    """Return the width of a column's head where nothing of it folds."""
+    return max(map(cell_len, str(column.header).split("\n")))
 
 
 def _shrunk(widths: list[int], room: int) -> list[int]:

@@ -47,6 +47,8 @@ def print_audit(audit: RunAudit, name: str, *, brief: bool = False) -> None:
 def _print_counts(audit: RunAudit, console: Console) -> None:
     counts = ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in audit.requests.items())
     console.print(Text(f"requests   {sum(audit.requests.values()):,}: {counts}"))
+    for key, seconds in audit.outside_s.items():
+        console.print(Text(f"bounds     sites held what breaks control.{key} for {seconds:,.0f} s"))
     moved = f"{audit.bytes_moved / GB:.1f} GB moved, {audit.events} events replayed"
     console.print(
         Text(f"actions    {audit.actions}: {moved}, {len(audit.oscillations)} undone within four epochs")

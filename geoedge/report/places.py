@@ -48,24 +48,29 @@ def _order_table(plan: PlacesPlan) -> Table:
         "",
         "place",
         "name",
-        "kind",
-        "profile",
+        "street",
         "lon",
         "lat",
         "coverage",
         "served",
         "let in",
-        left=5,
+        "profile",
+        "kind",
+        left=4,
     )
+    for column in made.columns[-2:]:
+        column.justify = "left"
     made.caption = (
         "coverage: of all requests, in time; served: the same if the network turns away what it cannot carry"
     )
     made.caption_justify = "left"
     for k, row in enumerate(plan.order, 1):
-        texts = (Text(plain_text(text)) for text in (row.name, row.kind, row.profile))
+        name, street, profile, kind = (
+            Text(plain_text(text)) for text in (row.name, row.street, row.profile, row.kind)
+        )
         where = (number(row.lon, 5), number(row.lat, 5))
         values = (number(row.coverage, 4), number(row.served_in_time, 4), number(row.admitted, 2))
-        made.add_row(str(k), str(row.place), *texts, *where, *values)
+        made.add_row(str(k), str(row.place), name, street, *where, *values, profile, kind)
     return made
 
 

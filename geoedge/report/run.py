@@ -11,9 +11,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from geoedge.compare.columns import ENSEMBLE, TWINS
-from geoedge.compare.tables import planned
+from geoedge.compare.tables import horizon_of, planned
 from geoedge.report._narrow import show
 from geoedge.report._text import number, table, terminal, with_half, with_interval
+from geoedge.report.decided import still_words
 from geoedge.results import Results
 from geoedge.sites._rows import counted
 from geoedge.texts import plain_text
@@ -118,22 +119,26 @@ def _policies_table(results: Results) -> Table:
 def _hottest_table(results: Results) -> Table:
     sites = results.site_table().head(HOTTEST)
     heads = ("requests", "missed", "of all misses", "utilisation", "mean wait s", "prefill s/s")
-    made = table("Hottest sites (by missed requests)", "site", "kind", "profile at start", *heads, left=3)
-    _cut(made.columns[:3], 30)
+    about = ("profile at start", "kind")  # words at the end: few words stand in every part of a narrow table
+    made = table("Hottest sites (by missed requests)", "site", "street", *heads, *about, left=2)
+    for column in made.columns[-len(about) :]:
+        column.justify = "left"
+    _cut(made.columns[:2], 30)
     profile_of = results.sites.set_index("site")["profile"]
     for row in sites.to_dict("records"):
         name = plain_text(row["name"]) or f"site {row['site']}"
         profile = results.meta["profile_names"][int(profile_of[row["site"]])]
         made.add_row(
             Text(name),
-            Text(plain_text(row["kind"])),
-            Text(profile),
+            Text(plain_text(row["street"])),
             f"{row['requests']:,}",
             f"{row['missed_share']:.0%}",
             f"{row['share_of_all_misses']:.1%}",
             f"{row['utilization']:.2f}",
             f"{row['mean_wait_s']:.2f}",
             f"{row['prefill_s_per_s']:.2f}",
+            Text(profile),
+            Text(plain_text(row["kind"])),
         )
     return made
 
@@ -148,11 +153,15 @@ def _moves_table(results: Results) -> Table | Text:
     names = results.meta["profile_names"]
     actions = planned(results.actions)
     if actions.empty:
-        return Text(f"Controller ({results.meta['controller']}): no moves.")
+        still = still_words(results)
+        why = f" {still[0].upper()}{still[1:]}." if still else ""
+        return Text(f"Controller ({results.meta['controller']}): no moves.{why}")
     moved = actions["bytes_moved"].sum() / GB
     first = " (first replication)" if results.meta.get("replications", 1) > 1 else ""
     title = f"Controller: {counted(len(actions), 'move')}, {moved:.1f} GB{first}"
-    made = table(title, "time", "action", "site", "from → to", "GB", "predicted gain", left=4)
+    horizon = horizon_of(actions)
+    further = [f"mean of {horizon} epochs"] if horizon > 1 else []
+    made = table(title, "time", "action", "site", "from → to", "GB", "predicted gain", *further, left=4)
     _cut(made.columns[:4], 34)
     site_name = results.sites.set_index("site")["name"]
     for row in actions.head(MOVES).to_dict("records"):
@@ -163,20 +172,25 @@ def _moves_table(results: Results) -> Table | Text:
             Text(f"{names[row['from_profile']]} → {names[row['to_profile']]}"),
             f"{row['bytes_moved'] / GB:.2f}",
             f"{row['predicted_gain']:+.4f}",
+            *([f"{row['horizon_gain']:+.4f}"] if further else []),
         )
     more = [f"{len(actions) - MOVES} more"] if len(actions) > MOVES else []
     repairs = len(results.actions) - len(actions)
     more += [f"{repairs} repairs of sites by themselves"] if repairs else []
-    if more:
-        made.caption = f"{' and '.join(more)} in actions.parquet"
+    told = [f"{' and '.join(more)} in actions.parquet"] if more else []
+    told += [still] if (still := still_words(results)) else []
+    if told:
+        made.caption = "; ".join(told)
     return made
 
 
 def _gain_table(results: Results) -> Table:
     heads = ("epoch from", "moves", "GB", "still", "with controller", "predicted so far", "realised so far")
     title = "What the moves promised and brought (coverage against the same run without controller)"
-    made = table(title, *heads, left=0)
-    for row in results.tables["control_epochs"].to_dict("records"):
+    promised, horizon = results.tables["control_epochs"], horizon_of(results.actions)
+    further = [f"mean of {horizon} epochs"] if horizon > 1 and "horizon_gain" in promised else []
+    made = table(title, *heads, *further, left=0)
+    for row in promised.to_dict("records"):
         made.add_row(
             clock(row["start_s"]),
             f"{row['moves']:.1f}",
@@ -185,6 +199,7 @@ def _gain_table(results: Results) -> Table:
             f"{row['still'] + row['change']:.3f}",
             f"{row['predicted_gain']:+.4f}",
             with_half(row["change"], row["low"], row["high"], digits=4, signed=True),
+            *([f"{row['horizon_gain']:+.4f}"] if further else []),
         )
     count = results.meta.get("replications", 1)
     runs, shown = ("one run", "it shows") if count == 1 else (f"mean of {count} runs", "paired runs show")

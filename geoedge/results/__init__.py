@@ -1,8 +1,8 @@
 """Results: what a run leaves behind, the numbers that follow from it, and its folder on disk.
 
-A run keeps a record of every request (`RECORD_COLUMNS`, `STATUS`), tables an epoch, a step and an action, and where it
-all came from. `Results` answers the same questions as theory and field do, from what was measured after the warm-up;
-`Results.save` writes a folder of open formats, whole or not at all, that `Results.load` reads back. `check_writable`
+A run keeps a record of every request (`RECORD_COLUMNS`, `STATUS`), tables an epoch, a step and an action, the streets
+that some residents took (`PATH_COLUMNS`, `followed`), and where it all came from. `Results` answers the same questions
+as theory and field do, from what was measured after the warm-up; `Results.save` writes a folder of open formats, whole or not at all, that `Results.load` reads back. `check_writable`
 says beforehand whether it can, `batch_interval` gives one stationary run an interval.
 
 >>> from geoedge.results import RECORD_COLUMNS, STATUS, Results
@@ -21,7 +21,15 @@ its own where demand shifts; that takes paired replications, as `geoedge.compare
 
 from geoedge.results.batches import batch_interval
 from geoedge.results.folder import check_writable
-from geoedge.results.records import RECORD_COLUMNS, STATUS
+from geoedge.results.records import PATH_COLUMNS, RECORD_COLUMNS, STATUS, followed
 from geoedge.results.results import Results
 
-__all__ = ["RECORD_COLUMNS", "STATUS", "Results", "batch_interval", "check_writable"]
+__all__ = [
+    "PATH_COLUMNS",
+    "RECORD_COLUMNS",
+    "STATUS",
+    "Results",
+    "batch_interval",
+    "check_writable",
+    "followed",
+]

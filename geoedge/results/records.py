@@ -1,10 +1,16 @@
-"""What a run keeps of every request: the columns of its records, and what a request is at the horizon."""
+"""What a run keeps of requests and of trips: the columns, what a request is at the horizon, and whose trips."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-__all__ = ["RECORD_COLUMNS", "STATUS"]
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["PATH_COLUMNS", "RECORD_COLUMNS", "STATUS", "followed"]
 
 STATUS = ("served", "in_service", "waiting", "in_flight", "rejected")
 """What a request is at the horizon; the column ``status`` holds the index."""
@@ -33,3 +39,31 @@ RECORD_COLUMNS: Mapping[str, str] = {
     "status": "int8",
 }
 """Columns of a run's records, one row a request, and their types; instants and times in seconds."""
+
+PATH_COLUMNS: Mapping[str, str] = {
+    "user": "int32",
+    "trip": "int32",
+    "mode": "str",
+    "from_activity": "str",
+    "to_activity": "str",
+    "depart_s": "float64",
+    "arrive_s": "float64",
+    "length_m": "float64",
+    "time_s": "float64",
+    "x_m": "float64",
+    "y_m": "float64",
+}
+"""Columns of the table ``paths``, one row a vertex of a trip, and their types; all up to the length are of the trip."""
+
+_FOLLOWED = 100
+
+
+def followed(residents: int) -> NDArray[np.int64]:
+    """Return whose trips a run keeps: a hundred residents at most, evenly over all, who live in no order.
+
+    Parameters
+    ----------
+    residents
+        Number of residents.
+    """
+    return np.unique(np.linspace(0, residents - 1, min(_FOLLOWED, residents)).round().astype(np.int64))

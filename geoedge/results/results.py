@@ -41,7 +41,7 @@ class Results:
     records
         One row a request, columns of ``RECORD_COLUMNS``; times in seconds since midnight.
     sites
-        One row a site: site, name, kind, lon, lat, x_m, y_m, profile (at the start).
+        One row a site: site, name, kind, street, lon, lat, x_m, y_m, profile (at the start).
     epochs
         One row an epoch and site.
     series
@@ -51,7 +51,7 @@ class Results:
     meta
         Seed, window, target, names, versions and checksums.
     tables
-        Further tables by name, such as ``answers`` and ``ensemble``.
+        Further tables by name, such as ``answers``, ``ensemble`` and ``paths``.
     scenario_toml
         The scenario as TOML.
     """
@@ -96,6 +96,11 @@ class Results:
     def _taken(self, name: str) -> NDArray[Any]:
         """Return one column of the measured requests that were not rejected."""
         return np.asarray(self.column(name)[self.column("site") >= 0])
+
+    @property
+    def streets(self) -> list[str]:
+        """Name of the street at which each site stands; empty where none is near, or the run is older than that."""
+        return list(self.sites["street"]) if "street" in self.sites else [""] * len(self.sites)
 
     @property
     def requests(self) -> int:
@@ -211,6 +216,7 @@ class Results:
                 "site": self.sites["site"].to_numpy(),
                 "name": self.sites["name"].to_numpy(),
                 "kind": self.sites["kind"].to_numpy(),
+                "street": self.streets,
                 "requests": requests,
                 "missed": missed.astype(np.int64),
                 "missed_share": missed / served,

@@ -30,7 +30,7 @@ EVENT_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("duration_s", "people"),
         (*_PLACE, "radius_m", "gather_s", "request_rate_per_user_s", "types", "announced"),
     ),
-    "site_failure": (("duration_s",), ("sites", "count", *_PLACE, "radius_m")),
+    "site_failure": (("duration_s",), ("sites", "count", *_PLACE, "radius_m", "detection_s")),
     "backhaul_loss": (("duration_s", "rate_left"), ("sites",)),
     "catalogue_partition": (("duration_s",), ()),
     "controller_down": (("duration_s",), ()),
@@ -116,6 +116,14 @@ class EventConfig(Section):
     )
     count: int | None = Field(
         default=None, ge=1, le=100_000, description="site_failure: so many sites, drawn at random [sites]"
+    )
+    detection_s: float | None = Field(
+        default=None,
+        ge=0.0,
+        le=86_400.0,
+        description="site_failure: time until routers and controller know of it; until then requests are sent there and "
+        "held, and so is what had no first token: all of it is sent elsewhere then, or served there if the site is back "
+        "before; 0 if omitted [s]",
     )
     rate_left: float | None = Field(
         default=None,

@@ -76,3 +76,8 @@ def _admission(scenario: Scenario) -> Iterator[str]:
             f"admission.reopen_threshold = {reopen:g}: must be below admission.close_threshold, "
             f"{'which is omitted' if close is None else f'{close:g}'}; lower the one or give the other"
         )
+    if scenario.admission.redirect_s and close is None:
+        yield (
+            f"admission.redirect_s = {scenario.admission.redirect_s:g}: no site ever sends a request on; give "
+            "admission.close_threshold, or leave it out"
+        )

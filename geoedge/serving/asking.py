@@ -148,7 +148,7 @@ def serve_asking(
             continue
         take_turn(k, chosen, q, at, stations, stations.warm)
         d2, mark = squared_distance(x[j], y[j], chosen, ground), requests[k]["mark"]
-        send(k, chosen, q, mark, at, way.shift, d2, ground, stations)
+        send(k, chosen, q, mark, at, redirects * doors.redirect_s, way.shift, d2, ground, stations)
         routers.sent[r, chosen] += 1.0
         if doors.close_at < np.inf:
             free_releases(chosen, at, stations)

@@ -20,8 +20,6 @@ __all__ = [
     "Admission",
     "Doors",
     "admits",
-    "forget",
-    "lost_rows",
     "make_doors",
     "nearest_site",
     "review",
@@ -43,16 +41,23 @@ class Admission:
         Admitted requests per server at which it opens again, below the other; half of it if None.
     redirects
         Closed sites that may send a request on to the next best, at most; then it is rejected.
+    redirect_s
+        Time that a request loses at each site that sends it on [s]. All doors are asked as they stand when it is
+        made.
     """
 
     close_threshold: float | None = None
     reopen_threshold: float | None = None
     redirects: int = 1
+    redirect_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what has no meaning."""
         if self.redirects < 0:
             msg = f"`redirects` must be at least 0, not {self.redirects}"
+            raise GeoEdgeError(msg)
+        if not 0 <= self.redirect_s < np.inf:
+            msg = f"`redirect_s` must be finite and not negative, not {self.redirect_s}"
             raise GeoEdgeError(msg)
         if self.close_threshold is None:
             if self.reopen_threshold is not None:
@@ -85,6 +90,8 @@ class Doors(NamedTuple):
     close_at: float
     reopen_at: float
     redirects: int
+    redirect_s: float
+    """Time lost at each site that sends a request on [s]."""
     redirected: Ints
     """Requests sent on, shape (n,)."""
     rejected: Ints
@@ -100,6 +107,7 @@ def make_doors(n: int, admission: Admission) -> Doors:
         close,
         float(admission.reopens_at),
         int(admission.redirects),
+        float(admission.redirect_s),
         np.zeros(n, dtype=np.int64),
         np.zeros(n, dtype=np.int64),
     )
@@ -108,9 +116,9 @@ def make_doors(n: int, admission: Admission) -> Doors:
 @inlined
 def review(i: int, doors: Doors, stations: Stations) -> None:
     """Close or open site i by what is admitted there; time must have been let pass there, released servers noted."""
-    if doors.close_at == np.inf:
-        return
     site = stations.sites[i]
+    if doors.close_at == np.inf or site["silent"]:
+        return
     there, servers = site["listed"] + site["busy"], site["concurrency"]
     if doors.full[i] and there <= doors.reopen_at * servers:
         doors.full[i] = False
@@ -120,7 +128,7 @@ def review(i: int, doors: Doors, stations: Stations) -> None:
 
 @kernel
 def admits(i: int, now: float, doors: Doors, stations: Stations) -> bool:
-    """Return whether site i takes a new request now.
+    """Return whether site i takes a new request now; one that is silent turns nobody away.
 
     Between two questions nobody is admitted, so that what is there can only have become less, and looking at it at
     the question alone misses no opening.
@@ -140,20 +148,3 @@ def nearest_site(x: float, y: float, ground: Ground) -> int:
         if d2 < best:
             best, winner = d2, i
     return winner
-
-
-def lost_rows(site: int, now: float, rows: npt.NDArray[np.void]) -> Ints:
-    """Return the rows of the requests that a site loses by failing now: all that have not had their first token."""
-    here = np.flatnonzero(rows["site"] == site)
-    started, prefill = rows["started"][here], rows["prefill"][here]
-    return np.asarray(here[~(started + prefill <= now)], dtype=np.int64)
-
-
-def forget(site: int, now: float, stations: Stations) -> None:
-    """Empty a site now: its list and its servers; who has had the first token keeps it and ends now."""
-    sites, requests = stations.sites, stations.requests
-    sites["head"][site] = sites["tail"][site] = -1
-    sites["listed"][site] = sites["busy"][site] = 0
-    sites["changed"][site] = now
-    running = np.flatnonzero((requests["site"] == site) & (requests["finished"] > now))
-    requests["finished"][running] = now

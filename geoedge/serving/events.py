@@ -7,7 +7,7 @@ for one of the site's servers, prefills, and holds the server for its service.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +16,18 @@ from geoedge.errors import GeoEdgeError
 from geoedge.policies import known_policy
 from geoedge.serving.advertising import Advert
 from geoedge.serving.checks import spread, table
-from geoedge.serving.doors import FAILED, OPEN, SHUT, admits, forget, lost_rows, make_doors, review
+from geoedge.serving.doors import admits, make_doors, review
+from geoedge.serving.failing import Fallible, hold_servers
 from geoedge.serving.inquiring import InquiringRouting, Prompts, RoutingOptions
 from geoedge.serving.places import Places
 from geoedge.serving.plain import PlainRouting
 from geoedge.serving.records import Records, Requests, SiteSums, records_of
 from geoedge.serving.routing import make_ground, wrap
-from geoedge.serving.sessions import lose_all
 from geoedge.serving.stations import REQUEST, make_stations
 from geoedge.serving.stretches import check_stretch, open_stretch, stretch_sums
 from geoedge.serving.warm import (
     SessionRules,
     TurnRecords,
-    change_backhaul,
     make_warm,
     turn_records_of,
     write_turns,
@@ -44,7 +43,7 @@ PRIOR_SERVICES = 16.0
 """Services that the given mean occupancy counts for in a site's running mean."""
 
 
-class ServingEngine:
+class ServingEngine(Fallible):
     """All sites' queues, carried from one stretch of time to the next.
 
     Parameters
@@ -184,81 +183,6 @@ class ServingEngine:
         self._waiting = sums.waiting.copy()
         return sums
 
-    def close(self, site: int) -> None:
-        """Shut the door of a site now: no new requests are sent there; those that were are served.
-
-        Sites that are about to fail at one instant are closed first, so that none is sent what another loses. A site
-        that has failed stays failed.
-
-        Parameters
-        ----------
-        site
-            Which site.
-        """
-        self._checked_site(site)
-        if self.doors.state[site] == OPEN:
-            self._set_door(site, SHUT)
-
-    def fail(self, site: int) -> int:
-        """Let a site fail now; return how many requests it loses.
-
-        It loses its queue, what is on the air to it, and the running requests that have not had their first token.
-        Those are routed again at once, from where they were made, by what routers know: they stay created when they
-        were, and the time lost is part of their wait. Who has had the first token keeps it and ends now. A site that
-        has failed already loses nothing.
-
-        Parameters
-        ----------
-        site
-            Which site.
-        """
-        self._checked_site(site)
-        if self.doors.state[site] == FAILED:
-            return 0
-        self._set_door(site, FAILED)
-        known = self.stations._replace(requests=self.stations.requests[: self.n_requests])
-        rows = lost_rows(site, self.clock_s, known.requests)
-        forget(site, self.clock_s, known)
-        self._waiting[site] = 0
-        self.doors.full[site] = False
-        if self.stations.warm is not None:
-            lose_all(site, self.stations.warm)
-            self.stations.warm.turns["held"][rows] = 0
-        known.requests["lost"][rows] += 1
-        if rows.size:
-            self.routing.again(rows, *self._places.of(rows), self.clock_s, self.doors, self.stations)
-        return int(rows.size)
-
-    def recover(self, site: int) -> None:
-        """Let a site that has failed come back now, open and with an empty queue; others stay as they are.
-
-        Parameters
-        ----------
-        site
-            Which site.
-        """
-        self._checked_site(site)
-        if self.doors.state[site] == FAILED:
-            self.stations.sites["changed"][site] = self.clock_s
-            self._set_door(site, OPEN)
-
-    def part(self) -> None:
-        """Cut routers off from reports now: each goes by what it has heard, and by what it counts itself."""
-        self.routing.part(self.clock_s, self.stations)
-
-    def rejoin(self) -> None:
-        """Let routers hear reports again that are made from now on; all made since they were cut off are lost."""
-        self.routing.rejoin(self.clock_s)
-
-    def _set_door(self, site: int, state: int) -> None:
-        self.doors.state[site] = state
-        self.routing.mind(self.doors)
-
-    def _checked_site(self, site: int) -> None:
-        if not 0 <= site < self.n_sites:
-            msg = f"`site` must lie in 0..{self.n_sites - 1}, not {site}"
-            raise GeoEdgeError(msg)
-
     def reconfigure(
         self,
         site: int,
@@ -321,6 +245,8 @@ class ServingEngine:
             mean_occupancy,
         )
         self.stations.sites["changed"][site] = self.clock_s
+        if self.stations.sites["silent"][site]:
+            hold_servers(site, self.stations)
         review(site, self.doors, self.stations)
 
     def set_mixture_mean(self, mean_occupancy: npt.ArrayLike) -> None:
@@ -339,7 +265,10 @@ class ServingEngine:
         stations.fixed[:], stations.scale[:] = parts
 
     def finish(self) -> None:
-        """Serve all that is pending, with no further request; the clock runs out and no stretch may follow."""
+        """Serve all that is pending, with no further request; the clock runs out and no stretch may follow.
+
+        What silent sites hold stays unserved.
+        """
         open_stretch(self.clock_s, np.inf, self.stations)
         self.routing.settle(np.inf, self.stations)
         self.clock_s = np.inf
@@ -361,7 +290,8 @@ class ServingEngine:
         first
             Number of requests to leave out at the beginning.
         """
-        return records_of(self.stations.requests[first : self.n_requests], self.clock_s, self.shift)
+        rows = self.stations.requests[first : self.n_requests]
+        return records_of(rows, self.clock_s, self.shift, self.doors.redirect_s)
 
     def turn_records(self, first: int = 0) -> TurnRecords | None:
         """Return what became of the requests as turns, in the order in which they were given; None without sessions.
@@ -373,29 +303,6 @@ class ServingEngine:
         """
         warm = self.stations.warm
         return None if warm is None else turn_records_of(warm.turns[first : self.n_requests])
-
-    def set_backhaul(self, rate_bytes_per_s: npt.ArrayLike, sites: Iterable[int]) -> None:
-        """Change the rate at which some sites receive warm states from now on; nothing without sessions.
-
-        The rest of what turns fetch that have not started comes at the new rate. A turn whose fetch is slower than
-        it would usually be computes the state again if that is sooner when it starts.
-
-        Parameters
-        ----------
-        rate_bytes_per_s
-            One rate, or one for each of the sites, at least 0 [B/s]; at 0 nothing comes.
-        sites
-            Which sites.
-        """
-        chosen = list(sites)
-        for site in chosen:
-            self._checked_site(site)
-        rates = table("rate_bytes_per_s", np.broadcast_to(rate_bytes_per_s, len(chosen)), (len(chosen),))
-        if self.stations.warm is not None:
-            rows = self.stations.requests[: self.n_requests]
-            change_backhaul(
-                dict(zip(chosen, rates.tolist(), strict=True)), self.clock_s, rows, self.stations.warm
-            )
 
     @property
     def host_memory(self) -> npt.NDArray[np.void] | None:

@@ -89,7 +89,8 @@ def _take_state(k: int, i: int, q: int, now: float, stations: Stations, warm: Wa
     """Do with the state of turn k's session what is best at site i, to which the turn is routed now.
 
     A state that is used is held for the turn; any other is given up. Where there is no room for a fetched state,
-    the turn computes it again. A turn that is routed again after its session has gone on leaves the session alone.
+    the turn computes it again; a silent site sends none. A turn that is routed again after its session has gone on
+    leaves the session alone.
     """
     turns, sessions = warm.turns, warm.sessions
     s, prompt, cached = turns[k]["session"], turns[k]["prompt"], warm.hits[i, q]
@@ -100,6 +101,8 @@ def _take_state(k: int, i: int, q: int, now: float, stations: Stations, warm: Wa
         outcome, _ = option(i, home, hit, prompt, cached, warm)
     if latest and sessions[s]["kept"]:
         drop(s, warm)
+    if outcome == MIGRATE and stations.sites[home]["silent"]:
+        outcome = LOST
     if outcome == MIGRATE:
         advance(i, now, stations)
         if not make_room(i, hit * warm.kv_bytes, now, warm):

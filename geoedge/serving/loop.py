@@ -25,15 +25,16 @@ def send(
     q: int,
     mark: float,
     now: float,
+    late: float,
     shift: float,
     d2: float,
     ground: Ground,
     stations: Stations,
 ) -> None:
-    """Send request k of type q to site i now, over a squared distance [km²], and let time pass there."""
+    """Send request k of type q to site i now, or so late [s], over a squared distance [km²], and let time pass there."""
     requests, sites = stations.requests, stations.sites
     radio = ground.coefficient * delay_power(d2, ground.exponent)
-    requests[k]["arrived"] = now + shift * radio
+    requests[k]["arrived"] = now + late + shift * radio
     requests[k]["started"] = np.nan
     requests[k]["prefill"] = np.nan
     requests[k]["finished"] = np.nan
@@ -146,7 +147,7 @@ def serve_guarded(
         if i < 0:
             reject(k, nearest_site(x[j], y[j], ground), doors, stations)
         else:
-            send(k, i, q, mark, at, shift, d2, ground, stations)
+            send(k, i, q, mark, at, 0.0, shift, d2, ground, stations)
     return scans
 
 

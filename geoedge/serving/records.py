@@ -94,7 +94,7 @@ class Records:
 
     ``ttft_s`` is ``radio_s + wait_s + prefill_s``. A rejected request has no site (-1), no times and an infinite
     TTFT. Of a request whose site failed, site and times are those of the last site that it was sent to, and the
-    time lost before is part of ``wait_s``. If the radio delay does not shift arrivals,
+    time lost before is part of ``wait_s``, as is what redirections take. If the radio delay does not shift arrivals,
     ``arrived_s`` equals ``created_s`` and the radio delay comes on top of the other two all the same.
     Under the laws other than ``prefill_plus_decode`` and ``deterministic`` the server may be released
     (``finished_s``) before the first token.
@@ -142,7 +142,8 @@ class SiteSums:
 
     Requests on the air or waiting at the start are served within the stretch without having been routed in
     it: ``waiting`` at the end is ``waiting`` at the start + ``arrivals`` − ``started``, less what a site lost that
-    failed at the start. Requests that are routed again after a failure count in the stretch that follows it.
+    failed at the start, plus those that ran at a site that fell silent then: they begin again and count as started
+    twice. Requests that are routed again after a failure count in the stretch that follows it.
     """
 
     start_s: float
@@ -203,7 +204,9 @@ class SiteSums:
         return mean
 
 
-def records_of(rows: npt.NDArray[np.void], clock_s: float, shift: float = 1.0) -> Records:
+def records_of(
+    rows: npt.NDArray[np.void], clock_s: float, shift: float = 1.0, redirect_s: float = 0.0
+) -> Records:
     """Return the records of request rows as they stand at a time [s].
 
     Parameters
@@ -214,14 +217,17 @@ def records_of(rows: npt.NDArray[np.void], clock_s: float, shift: float = 1.0) -
         The time [s].
     shift
         1 if requests reach their sites after the radio delay, 0 if at once.
+    redirect_s
+        Time that was lost at each site that sent a request on [s].
     """
     column = {name: np.ascontiguousarray(rows[name]) for name in TIMES}
     labels = labels_of(rows)
     column |= {name: labels[name].astype(np.int64) for name in LABELS}
     started, radio, rejected = column["started"], column["radio"], column["site"] < 0
     wait = started - column["arrived"]
-    lost = np.flatnonzero(column["lost"])
-    wait[lost] = started[lost] - (column["created"][lost] + shift * radio[lost])
+    late = column["lost"] if redirect_s == 0.0 else column["lost"] + column["redirects"]
+    late = np.flatnonzero(late)
+    wait[late] = started[late] - (column["created"][late] + shift * radio[late])
     ttft = radio + wait + column["prefill"]
     ttft[rejected] = np.inf
     status = np.where(~np.isnan(started), 0, np.where(column["arrived"] <= clock_s, 1, 2))

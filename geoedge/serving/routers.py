@@ -130,14 +130,17 @@ def _note_state(i: int, now: float, row: Floats, stations: Stations) -> None:
 def _measured_of(
     i: int, now: float, r: int, row: Floats, routers: Routers, stations: Stations
 ) -> tuple[float, float]:
-    """Write the sum of the waits begun at site i since router r's last report; return their number, and 1 if it is full."""
+    """Write the sum of the waits begun at site i since router r's last report; return their number, and 1 if it is full.
+
+    One that is silent counts as full, so that nobody hears it to be idle.
+    """
     site, begun = stations.sites[i], routers.begun
     there = count_present(i, now, stations)
     slope = site["service_sum"] / site["service_count"] / site["concurrency"]
     row[WAIT], number = site["heard_wait_s"] - begun[r, i, 0], site["heard_starts"] - begun[r, i, 1]
     begun[r, i, 0], begun[r, i, 1] = site["heard_wait_s"], site["heard_starts"]
     row[SIGMA], row[COUNT], row[SLOPE] = 0.0, there, slope
-    return float(number), 1.0 if there >= site["concurrency"] else 0.0
+    return float(number), 1.0 if site["silent"] or there >= site["concurrency"] else 0.0
 
 
 @kernel

@@ -97,11 +97,14 @@ SITE = np.dtype(
         ("offered_s", "f8"),
         ("heard_wait_s", "f8"),
         ("heard_starts", "f8"),
+        ("silent", "i8"),
+        ("told", "i8"),
     ]
 )
 """One site: its list, servers and last change, the mean of its services, the sums of the present run, and
 the waits begun since telemetry last asked. ``busy`` counts servers that are not known to be free: a release
-that nobody waits for is noticed later."""
+that nobody waits for is noticed later. ``silent`` is 1 while the site has failed and nobody knows; all its servers
+are then held for ever, and it is believed to have ``told`` requests."""
 
 
 class Stations(NamedTuple):
@@ -218,7 +221,12 @@ def count_at(i: int, now: float, stations: Stations) -> int:
 
 @kernel
 def count_present(i: int, now: float, stations: Stations) -> int:
-    """Return how many requests are at site i now, waiting or running; those on the air to it are not there yet."""
+    """Return how many requests are at site i now, waiting or running; those on the air to it are not there yet.
+
+    Of a silent site it is what it last said.
+    """
+    if stations.sites[i]["silent"]:
+        return int(stations.sites[i]["told"])
     advance(i, now, stations)
     free_releases(i, now, stations)
     return count_at(i, now, stations) + int(stations.sites[i]["busy"])
@@ -246,16 +254,16 @@ def expected_wait(i: int, now: float, stations: Stations) -> float:
     """Return the expected wait [s] of a request that arrives at site i now, from the queue it would find.
 
     Zero if a server is free; else the requests ahead that must leave first, times the mean service of the
-    site's requests so far, over its servers.
+    site's requests so far, over its servers. Of a silent site it is what it last said.
     """
     advance(i, now, stations)
     if has_free_server(i, now, stations):
         return 0.0
     sites = stations.sites
-    concurrency, busy = sites[i]["concurrency"], sites[i]["busy"]
-    waiting = count_at(i, now, stations)
+    concurrency = sites[i]["concurrency"]
+    there = sites[i]["told"] if sites[i]["silent"] else count_at(i, now, stations) + sites[i]["busy"]
     mean = sites[i]["service_sum"] / sites[i]["service_count"]
-    return float((waiting + busy - concurrency + 1) * mean / concurrency)
+    return float(max(there - concurrency + 1, 0) * mean / concurrency)
 
 
 def wait_at(source: Floats | Stations, i: int, now: float) -> float:

@@ -55,7 +55,7 @@ def stretch_sums(
     return SiteSums(
         start_s=start_s,
         end_s=end_s,
-        concurrency=np.where(doors.state == FAILED, 0, sites["concurrency"]),
+        concurrency=np.where((doors.state == FAILED) | (sites["silent"] > 0), 0, sites["concurrency"]),
         routed=sites["routed"],
         arrivals=sites["starts"] + waiting - waiting_before,
         started=sites["starts"],
@@ -72,6 +72,7 @@ def stretch_sums(
 
 
 def _held(stations: Stations) -> npt.NDArray[np.bool_]:
-    """Return which release times are in use, shape of the heaps."""
-    held: npt.NDArray[np.bool_] = np.arange(stations.releases.shape[1]) < stations.sites["busy"][:, None]
+    """Return which release times are in use, shape of the heaps; at silent sites none is."""
+    busy = np.where(stations.sites["silent"], 0, stations.sites["busy"])
+    held: npt.NDArray[np.bool_] = np.arange(stations.releases.shape[1]) < busy[:, None]
     return held

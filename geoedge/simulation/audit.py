@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from geoedge.control.audit import audit_actions, audit_journal, audit_memory
+from geoedge.control.bounds import outside_s
 from geoedge.control.log import LogEntry, Oscillation, held_over_time, journal_of, oscillations
 from geoedge.control.memory import SiteMemory, site_memory
-from geoedge.control.planners import PLANNERS, make_limits
+from geoedge.control.planners import PLANNERS
+from geoedge.control.planners.limits import limits_of
 from geoedge.errors import GeoEdgeError
 from geoedge.scenario import Scenario
 from geoedge.simulation.ledger import action_log, check_actions, check_decisions
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     _History = tuple[Floats, Ints]
 
-__all__ = ["RunAudit", "audit_run"]
+__all__ = ["RunAudit", "audit_run", "bounds_told"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class RunAudit:
     bytes_moved: float
     oscillations: list[Oscillation]
     """Sites that went back within four epochs."""
+    outside_s: dict[str, float]
+    """For how long sites held what breaks a bound on profiles [s], by its key, for bounds that were broken."""
     violations: list[str]
     """What breaks a rule or does not agree, one line each."""
 
@@ -86,6 +90,7 @@ def _audited(results: Results) -> RunAudit:
         len(journal),
         float(sum(event.bytes_moved for event in journal if event.event == "start")),
         oscillations(log or ()),
+        _outside(results, journal)[0],
         found,
     )
 
@@ -113,6 +118,35 @@ def _violations(results: Results, journal: list[PlacementEvent], log: list[LogEn
     counted = None if PLANNERS[control.controller].at_once else memory
     yield from _requests(results, history, journal, initial, counted)
     yield from _epochs(results, history)
+
+
+def bounds_told(results: Results) -> list[str]:
+    """Return which bounds on profiles were broken in a run, and for how long, a sentence each.
+
+    Parameters
+    ----------
+    results
+        A run; of one without a log of its placement nothing is told.
+    """
+    if "placement" not in results.tables:
+        return []
+    outside, control = _outside(results, journal_of(results.tables["placement"]))
+    length = float(results.epochs["end_s"].max() - results.epochs["start_s"].min())
+    return [
+        f"control.{key} = {getattr(control, key):g} was not kept for {seconds:,.0f} of {length:,.0f} s: the layout or a "
+        "failure led beyond it, and only a controller that moves caches leads back."
+        for key, seconds in outside.items()
+    ]
+
+
+def _outside(results: Results, journal: list[PlacementEvent]) -> tuple[dict[str, float], ControlConfig]:
+    """Return for how long sites held what breaks each bound on profiles [s], and the section that sets the bounds."""
+    scenario = Scenario.from_dict(tomllib.loads(results.scenario_toml), source="scenario.toml")
+    initial = results.sites["profile"].to_numpy().astype(np.int64)
+    hits = build_workload(scenario.workload, scenario.hardware).hit_tokens
+    limits = limits_of(scenario.control, hits, len(initial))
+    times = results.epochs["start_s"].min(), results.epochs["end_s"].max()
+    return outside_s(journal, initial, limits, float(times[0]), float(times[1])), scenario.control
 
 
 def _refuse_unknown(results: Results, profiles: int) -> None:
@@ -144,20 +178,16 @@ def _books(
 ) -> Iterator[str]:
     """Say where actions and decisions break rules, or do not agree with the journal, unless that is broken itself."""
     at_once = PLANNERS[control.controller].at_once
-    budget = np.inf if at_once else control.migration_budget_bytes
-    limits = make_limits(
-        len(initial),
-        workload.hit_tokens,
-        budget_bytes=budget,
-        fallback_floor=control.fallback_floor,
-        deep_cap=control.deep_cap,
-        min_gain=control.min_gain,
-    )
+    limits = limits_of(control, workload.hit_tokens, len(initial))
+    budget = np.inf if at_once else limits.budget_bytes
     yield from audit_actions(
         log,
         initial,
         least_sites=limits.least_sites,
         most_sites=limits.most_sites,
+        deep=limits.deep,
+        most_deep=limits.most_deep,
+        most_actions=None if at_once else limits.rounds,
         transfer_bytes=memory.moved_bytes,
         budget_bytes=budget,
         least_hold_epochs=control.least_hold_epochs,
@@ -171,7 +201,16 @@ def _books(
     epochs = [(float(start), float(end)) for start, end in times.to_numpy()]
     if told:
         yield from check_actions(results.actions, log, journal, memory.moved_bytes, epochs)
-    yield from check_decisions(results.tables["decisions"], log, budget, epochs)
+    yield from check_decisions(results.tables["decisions"], log, budget, epochs, _away(results))
+
+
+def _away(results: Results) -> list[tuple[float, float]]:
+    """Return from when to when the controller was down [s since midnight]."""
+    events = results.tables.get("events")
+    if events is None:
+        return []
+    down = events.loc[events["kind"] == "controller_down", ["start_s", "end_s"]]
+    return [(float(start), float(end)) for start, end in down.to_numpy()]
 
 
 def _requests(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Occurrence", "Timeline", "ask_in_crowd", "occurrences", "with_crowd"]
+__all__ = ["Moment", "Occurrence", "Timeline", "ask_in_crowd", "occurrences", "with_crowd"]
 
 DAY_END_S = 24 * HOUR_S
 
@@ -58,6 +59,8 @@ class Occurrence:
         Share of the backhaul rate that is left [–].
     prefix
         Which prefix gets a new version.
+    detection_s
+        How long nobody knows of it [s].
     """
 
     event: int
@@ -71,6 +74,21 @@ class Occurrence:
     crowd: Crowd | None = None
     rate_left: float = 1.0
     prefix: str = ""
+    detection_s: float = 0.0
+
+    @property
+    def known_s(self) -> float:
+        """When it is known: after its detection, or once it is over [s since midnight]."""
+        return min(self.start_s + self.detection_s, self.end_s)
+
+
+class Moment(IntEnum):
+    """What becomes of an occurrence; at one instant in this order."""
+
+    ENDS = 0
+    BEGINS = 1
+    IS_FOUND = 2
+    """It has begun before, and is known from now on."""
 
 
 def occurrences(study: Study, seed: int) -> list[Occurrence]:
@@ -126,6 +144,7 @@ def _of_event(study: Study, number: int, event: EventConfig, seed: int) -> Itera
             crowd=crowd,
             rate_left=1.0 if event.rate_left is None else event.rate_left,
             prefix=event.prefix or "",
+            detection_s=event.detection_s or 0.0,
         )
 
 
@@ -167,7 +186,7 @@ def _sites(
 
 
 class Timeline:
-    """The beginnings and ends of occurrences in order of time.
+    """The beginnings and ends of occurrences in order of time, and when those are found that begin in silence.
 
     What has begun before the window begins with it; what is not over by its end is not ended.
 
@@ -180,8 +199,13 @@ class Timeline:
     """
 
     def __init__(self, happening: Sequence[Occurrence], start_s: float) -> None:
-        moments = [(max(one.start_s, start_s), True, k) for k, one in enumerate(happening)]
-        moments += [(one.end_s, False, k) for k, one in enumerate(happening) if one.end_s > one.start_s]
+        moments = [(max(one.start_s, start_s), Moment.BEGINS, k) for k, one in enumerate(happening)]
+        moments += [(one.end_s, Moment.ENDS, k) for k, one in enumerate(happening) if one.end_s > one.start_s]
+        moments += [
+            (max(one.known_s, start_s), Moment.IS_FOUND, k)
+            for k, one in enumerate(happening)
+            if one.start_s < one.known_s < one.end_s
+        ]
         self._happening = tuple(happening)
         self._moments = sorted(moments)
         self._next = 0
@@ -190,8 +214,8 @@ class Timeline:
         """Return when the next one begins or ends [s since midnight]; infinite if none does."""
         return self._moments[self._next][0] if self._next < len(self._moments) else float("inf")
 
-    def due(self, now_s: float) -> Iterator[tuple[Occurrence, bool]]:
-        """Yield what begins (True) or ends (False) by an instant and was not yielded before; ends come first.
+    def due(self, now_s: float) -> Iterator[tuple[Occurrence, Moment]]:
+        """Yield what begins, is found or ends by an instant and was not yielded before; ends come first.
 
         Parameters
         ----------
@@ -199,9 +223,9 @@ class Timeline:
             The instant [s since midnight].
         """
         while self.next_s() <= now_s:
-            _, begins, k = self._moments[self._next]
+            _, moment, k = self._moments[self._next]
             self._next += 1
-            yield self._happening[k], begins
+            yield self._happening[k], moment
 
 
 def ask_in_crowd(

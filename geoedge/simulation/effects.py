@@ -1,21 +1,29 @@
-"""What events do to a run at their very instants, and the table of what happened."""
+"""What events do to a run at their very instants."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from geoedge.control.repair import invalidation, may_restore, restoration, still_valid
-from geoedge.scenario.toml import one_line
 from geoedge.serving.advertising import Advert
-from geoedge.simulation.dynamics import Occurrence, Timeline, ask_in_crowd, occurrences, with_crowd
+from geoedge.serving.records import Requests
+from geoedge.simulation.dynamics import (
+    Moment,
+    Occurrence,
+    Timeline,
+    ask_in_crowd,
+    occurrences,
+    with_crowd,
+)
+from geoedge.simulation.happened import Toll, event_table
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -24,30 +32,7 @@ if TYPE_CHECKING:
     from geoedge.simulation.tables import Drawn
     from geoedge.study import Study
 
-__all__ = ["EVENT_COLUMNS", "Disturbances"]
-
-EVENT_COLUMNS = {
-    "event": "int64",
-    "number": "int64",
-    "kind": "str",
-    "start_s": "float64",
-    "end_s": "float64",
-    "lon": "float64",
-    "lat": "float64",
-    "x_m": "float64",
-    "y_m": "float64",
-    "radius_m": "float64",
-    "sites": "str",
-    "people": "int64",
-    "requests": "int64",
-    "coverage": "float64",
-    "coverage_of_others": "float64",
-    "rerouted": "int64",
-    "restored_bytes": "float64",
-    "not_restored": "int64",
-    "detail": "str",
-}
-"""Columns of the table ``events``, one row for each thing that happened."""
+__all__ = ["Disturbances"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,15 +79,14 @@ class Disturbances:
         self.study = study
         self._active: Counter[str] = Counter()
         self._outages: Counter[int] = Counter()
+        self._silent: set[int] = set()
         self._losses: list[Occurrence] = []
         self._owed: dict[int, _Loss] = {}
         self._outdated: defaultdict[int, list[Occurrence]] = defaultdict(list)
         self._spells: list[_Spell] = []
         self._lacking: dict[int, _Spell] = {}
         self._heard: Advert | None = None
-        self._rerouted: Counter[Occurrence] = Counter()
-        self._given_up: Counter[Occurrence] = Counter()
-        self._restored_bytes: defaultdict[Occurrence, float] = defaultdict(float)
+        self._tolls: defaultdict[Occurrence, Toll] = defaultdict(Toll)
         self._crowds: dict[int, tuple[int, Drawn]] = {}
         first = residents
         for k, one in enumerate(self.happening):
@@ -134,7 +118,11 @@ class Disturbances:
         model
             The run, whose clock says when now is.
         """
-        for one, begins in self.timeline.due(model.clock_s):
+        for one, moment in self.timeline.due(model.clock_s):
+            if moment is Moment.IS_FOUND:
+                self._find(model, one)
+                continue
+            begins = moment is Moment.BEGINS
             self._active[one.kind] += 1 if begins else -1
             _EFFECTS[one.kind](self, model, one, begins)
         self.repair(model)
@@ -169,11 +157,11 @@ class Disturbances:
             if held == loss.meant:
                 continue
             if not may_restore(loss.before, placement.goal, site, loss.meant, operator.limits):
-                self._given_up[loss.cause] += 1
+                self._tolls[loss.cause].given_up += 1
                 continue
             action = restoration(site, held, loss.meant, placement.moved_bytes, loss.why)
             begun = operator.order(model.clock_s, model.epoch, action)
-            self._restored_bytes[loss.cause] += begun.bytes_moved
+            self._tolls[loss.cause].restored_bytes += begun.bytes_moved
 
     def _give_up(self, model: EdgeCity, site: int, updates: list[Occurrence]) -> None:
         """Let a site give up what new versions of prefixes have made useless."""
@@ -250,24 +238,76 @@ class Disturbances:
         model.operator.absent = self._active[one.kind] > 0
 
     def _fail(self, model: EdgeCity, one: Occurrence, begins: bool) -> None:
-        """Let sites fail, all doors first, or come back without their caches."""
-        now, engine, placement = model.clock_s, model.engine, model.placement
+        """Let sites fail, known at once or not, or come back without their caches."""
         self._outages.update(dict.fromkeys(one.sites, 1 if begins else -1))
         changed = [site for site in one.sites if self._outages[site] == int(begins)]
-        for site in changed if begins else ():
-            self._owed[site] = _Loss(
-                one, int(placement.goal[site]), placement.goal, f"site {site} has recovered"
-            )
-            engine.close(site)
-        for site in changed:
-            if begins:
-                self._rerouted[one] += engine.fail(site)
-                placement.fail(site, now)
-            else:
-                engine.recover(site)
-                placement.recover(site, now)
-        if changed:
+        if not begins:
+            self._come_back(model, one, changed)
+        elif one.detection_s > 0.0:
+            for site in changed:
+                model.engine.fall_silent(site)
+            self._silent.update(changed)
+        else:
+            self._lose(model, one, [site for site in one.sites if site in {*changed, *self._silent}])
+
+    def _find(self, model: EdgeCity, one: Occurrence) -> None:
+        """Let it be known which sites have failed in silence."""
+        self._lose(model, one, [site for site in one.sites if site in self._silent])
+
+    def _lose(self, model: EdgeCity, one: Occurrence, sites: list[int]) -> None:
+        """Let everybody know that sites have failed, all doors first."""
+        for site in sites:
+            self._owe(model, one, site)
+            model.engine.close(site)
+        for site in sites:
+            self._tolls[one].rerouted += model.engine.fail(site)
+            model.placement.fail(site, model.clock_s)
+        self._silent.difference_update(sites)
+        if sites:
             model.operator.reassess()
+
+    def _come_back(self, model: EdgeCity, one: Occurrence, sites: list[int]) -> None:
+        """Let sites come back; of one that nobody has missed it is known now that it has lost its cache.
+
+        The engine knows that first, as what is held there starts at once.
+        """
+        unmissed = [site for site in sites if site in self._silent]
+        for site in unmissed:
+            self._owe(model, one, site)
+            model.placement.fail(site, model.clock_s)
+        if unmissed:
+            model.reconfigure()
+        for site in sites:
+            model.engine.recover(site)
+            model.placement.recover(site, model.clock_s)
+        self._silent.difference_update(sites)
+        if sites:
+            model.operator.reassess()
+
+    def _owe(self, model: EdgeCity, one: Occurrence, site: int) -> None:
+        """Note what a site that loses its cache is to have again."""
+        goal = model.placement.goal
+        self._owed[site] = _Loss(one, int(goal[site]), goal, f"site {site} has recovered")
+
+    def find_rest(self, model: EdgeCity) -> None:
+        """Let what silent sites hold at the end of a run be sent elsewhere once they are missed, or would be back.
+
+        Parameters
+        ----------
+        model
+            A run that has reached its horizon; its engine goes on.
+        """
+        engine = model.engine
+        begun = [
+            one for one in self.happening if one.start_s <= engine.clock_s and self._silent & {*one.sites}
+        ]
+        for one in sorted(begun, key=lambda one: one.known_s):
+            held = [site for site in one.sites if site in self._silent]
+            engine.run(Requests.none(), max(engine.clock_s, one.known_s))
+            for site in held:
+                engine.close(site)
+            self._tolls[one].rerouted += sum(engine.fail(site) for site in held)
+            self._silent.difference_update(held)
 
     def _slow(self, model: EdgeCity, one: Occurrence, begins: bool) -> None:
         """Let the backhaul of sites lose rate, or get it back; losses at a time multiply."""
@@ -294,12 +334,7 @@ class Disturbances:
     # -- afterwards ------------------------------------------------------------------------------------
 
     def table(self, records: pa.Table, tau: float) -> pd.DataFrame:
-        """Return one row for each thing that happened, in order of its beginning.
-
-        ``coverage`` is that of a crowd's own requests, ``coverage_of_others`` that of all others made while the
-        event lasted; ``rerouted`` counts requests that failed sites lost and that were sent elsewhere,
-        ``restored_bytes`` what sites fetched again [B], ``not_restored`` those whose profile plans had given to
-        others meanwhile, up to the floor or the cap.
+        """Return the table ``events``, as `event_table` describes it.
 
         Parameters
         ----------
@@ -308,61 +343,8 @@ class Disturbances:
         tau
             TTFT target [s].
         """
-        created, user, ttft = (records.column(name).to_numpy() for name in ("created_s", "user", "ttft_s"))
-        rows = [self._row(k, one, created, user, ttft <= tau) for k, one in enumerate(self.happening)]
-        return pd.DataFrame(rows, columns=list(EVENT_COLUMNS)).astype(EVENT_COLUMNS)
-
-    def _row(
-        self,
-        k: int,
-        one: Occurrence,
-        created: np.ndarray[Any, Any],
-        user: np.ndarray[Any, Any],
-        in_time: np.ndarray[Any, Any],
-    ) -> dict[str, Any]:
-        nowhere = np.full((1, 2), np.nan)
-        xy = nowhere if one.xy is None else one.xy[None]
-        lonlat = nowhere if one.xy is None else self.study.city.to_lonlat(xy)
-        people = one.crowd.people if one.crowd is not None else 0
-        first = self._crowds[k][0] if k in self._crowds else -1
-        mine = (user >= first) & (user < first + people)
-        during = (created >= one.start_s) & (created < one.end_s)
-        return {
-            "event": one.event,
-            "number": one.number,
-            "kind": one.kind,
-            "start_s": one.start_s,
-            "end_s": one.end_s,
-            "lon": lonlat[0, 0],
-            "lat": lonlat[0, 1],
-            "x_m": xy[0, 0],
-            "y_m": xy[0, 1],
-            "radius_m": one.radius_m,
-            "sites": " ".join(str(site) for site in one.sites),
-            "people": people,
-            "requests": int(mine.sum()),
-            "coverage": _mean(in_time[mine]),
-            "coverage_of_others": _mean(in_time[during & ~mine]),
-            "rerouted": self._rerouted[one],
-            "restored_bytes": self._restored_bytes[one],
-            "not_restored": self._given_up[one],
-            "detail": self._detail(one),
-        }
-
-    def _detail(self, one: Occurrence) -> str:
-        """Return what there is to say beyond the columns."""
-        event = self.study.scenario.dynamics.events[one.event]
-        given = {key: value for key, value in event.given().items() if key in _TOLD}
-        if event.types is not None:
-            given["types"] = " ".join(f"{each.name} {each.weight:g}" for each in event.types)
-        return one_line(", ".join(f"{key} = {value}" for key, value in given.items()))
-
-
-_TOLD = ("place", "rate_left", "prefix", "sd_per_hour", "announced")
-
-
-def _mean(values: np.ndarray[Any, Any]) -> float:
-    return float(values.mean()) if values.size else float("nan")
+        first = {k: number for k, (number, _) in self._crowds.items()}
+        return event_table(self.study, self.happening, first, self._tolls, records, tau)
 
 
 _EFFECTS: dict[str, Callable[[Disturbances, EdgeCity, Occurrence, bool], None]] = {

@@ -21,6 +21,9 @@ __all__ = ["action_log", "check_actions", "check_decisions"]
 
 Row = dict[str, Any]
 
+_UNPLANNED = ("absent", "no demand")
+"""Why there was no plan in an epoch, so that nothing was predicted."""
+
 
 def action_log(actions: pd.DataFrame, journal: list[PlacementEvent]) -> list[LogEntry] | None:
     """Return the log of actions, with what changed and its bytes from the journal; None if they do not pair up.
@@ -44,7 +47,7 @@ def action_log(actions: pd.DataFrame, journal: list[PlacementEvent]) -> list[Log
         changes = tuple(
             Change(e.site, e.from_profile, e.to_profile, e.bytes_moved, e.compute_s) for e in told
         )
-        action = Action(row["action"], changes, row["predicted_gain"], row["reason"])
+        action = Action(row["action"], changes, row["predicted_gain"], row["reason"], row["horizon_gain"])
         log.append(LogEntry(row["epoch"], told[0].time_s, action, _transfer_s(told)))
     return log
 
@@ -126,7 +129,11 @@ def _had_lost(site: int, entry: LogEntry, log: list[LogEntry], journal: list[Pla
 
 
 def check_decisions(
-    decisions: pd.DataFrame, log: list[LogEntry], budget_bytes: float, epochs: list[tuple[float, float]]
+    decisions: pd.DataFrame,
+    log: list[LogEntry],
+    budget_bytes: float,
+    epochs: list[tuple[float, float]],
+    away: list[tuple[float, float]],
 ) -> Iterator[str]:
     """Say where the table of decisions does not agree with the actions, or with the budget that there was.
 
@@ -142,6 +149,8 @@ def check_decisions(
         Bytes that plans of the scenario may move in an epoch [B].
     epochs
         Start and end of each epoch [s since midnight].
+    away
+        From when to when the controller was down [s since midnight].
     """
     planned: dict[int, list[Action]] = {}
     for entry in log:
@@ -157,12 +166,23 @@ def check_decisions(
             "bytes_moved": sum(action.bytes_moved for action in actions),
         }
         yield from _differences(f"the decision of epoch {epoch}", row, told, "the run")
-        gain = row["coverage_after"] - row["coverage_before"]
-        promised = sum(action.predicted_gain for action in actions)
-        if not np.isclose(gain, promised, rtol=0.0, atol=1e-6):
-            yield f"the decision of epoch {epoch}: its actions promise {promised:.6f}, it says {gain:.6f}"
+        down = epoch > 0 and any(start <= row["time_s"] < end for start, end in away)
+        if (row["why"] == "absent") != down:
+            yield f"the decision of epoch {epoch}: why is {row['why']!r}, by the events the controller was down or not"
+        if row["why"] in _UNPLANNED:
+            continue
+        for name, promised in (
+            ("coverage", sum(action.predicted_gain for action in actions)),
+            ("horizon_coverage", sum(action.horizon_gain for action in actions)),
+        ):
+            gain = row[f"{name}_after"] - row[f"{name}_before"]
+            if not np.isclose(gain, promised, rtol=0.0, atol=1e-6):
+                yield f"the decision of epoch {epoch}: its actions promise {promised:.6f} {name}, it says {gain:.6f}"
     for epoch in planned:
         yield f"epoch {epoch}: a plan acted that is not among the decisions"
+    missing = set(range(1, len(epochs))) - set(decisions["epoch"]) if len(decisions) else ()
+    for epoch in sorted(missing):
+        yield f"epoch {epoch}: nothing was decided, and nothing says why"
 
 
 def _differences(where: str, row: Any, told: Row, source: str) -> Iterator[str]:

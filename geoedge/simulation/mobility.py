@@ -252,6 +252,21 @@ class Population:
         """
         return self.position(np.arange(len(self)), self.now_s if time_s is None else time_s)
 
+    def trips(self, user: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.void]]:
+        """Return who of some users is under way between `since_s` and `now_s`, and each of those trips, by user and time.
+
+        Parameters
+        ----------
+        user
+            The users, shape (m,).
+        """
+        from geoedge.simulation._motion import BACK, OUT
+
+        who = np.repeat(np.arange(len(self)), np.diff(self._legs.offset))
+        legs = self._legs.row
+        trip = np.isin(who, user) & np.isin(legs["stage"], (OUT, BACK)) & (legs["end"] > legs["start"])
+        return who[trip], legs[trip]
+
     def activity_shares(self, time_s: float | None = None) -> NDArray[np.float64]:
         """Return the share of users in each activity at an instant, by default now, shape (4,).
 

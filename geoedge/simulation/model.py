@@ -25,6 +25,7 @@ from geoedge.simulation.effects import Disturbances
 from geoedge.simulation.gauges import REPORTERS, Gauges
 from geoedge.simulation.mobility import Population, draw_requests
 from geoedge.simulation.outcome import results_of
+from geoedge.simulation.paths import Paths
 from geoedge.simulation.routing import routing_of
 from geoedge.simulation.sessions import Sessions
 from geoedge.simulation.steering import Steering, field_predictor, make_operator, seen, started
@@ -116,6 +117,7 @@ class EdgeCity(Gauges, mesa.Model):  # type: ignore[misc]  # Mesa is untyped
         self.rates = request_rates(self.scenario, self.study.workload, self.seed)
         self.population = self._draw_population() if population is None else population.copy()
         self.population.advance(self.clock_s)
+        self.paths = Paths(len(self.population))
         self.dynamics = Disturbances(self.study, self.rates, self.seed, len(self.population))
         self.sessions = Sessions.of(self.study, self.population, self.rates, self.seed)
         self.steering = Steering(self.study, self._expected_demand(population is not None), self._foreseen)
@@ -232,17 +234,17 @@ class EdgeCity(Gauges, mesa.Model):  # type: ignore[misc]  # Mesa is untyped
                 cut - self.clock_s,
                 self.placement.profile,
                 self.operator.catalogue.prices,
-                self.operator.prediction.utilization,
+                self.operator.catalogue.utilization,
             )
             self.clock_s = cut
             self.beliefs.reports.hear(cut)
             if self.placement.next_event_s() <= cut:
                 self.operator.arrive(cut)
                 self.dynamics.repair(self)
-                self._reconfigure()
+                self.reconfigure()
             elif self.dynamics.next_s() <= cut:
                 self.dynamics.apply(self)
-                self._reconfigure()
+                self.reconfigure()
             elif cut == until_s:
                 return
 
@@ -251,7 +253,7 @@ class EdgeCity(Gauges, mesa.Model):  # type: ignore[misc]  # Mesa is untyped
         advert = self.dynamics.advert(self.operator.catalogue.advert())
         return self.beliefs.told(advert, self._told[0])
 
-    def _reconfigure(self) -> None:
+    def reconfigure(self) -> None:
         """Let the event loop know what sites hold and may run now, and what is expected of all after new prices."""
         workload, occupancy = self.study.workload, self.operator.prediction.occupancy
         profile, servers = self.placement.profile, self.placement.servers
@@ -275,6 +277,7 @@ class EdgeCity(Gauges, mesa.Model):  # type: ignore[misc]  # Mesa is untyped
     def _open_epoch(self) -> None:
         """Let people live through the epoch and note what they will ask, whoever serves them."""
         self.population.advance(self.study.epochs[self.epoch][1])
+        self.paths.note(self.population)
         self.drawn.append(self._draw(self.population, self.epoch, self.sessions))
         self.tally = Tally(len(self.sites))
         self.held = Held(len(self.sites), len(self.study.workload.concurrency))
@@ -311,9 +314,10 @@ class EdgeCity(Gauges, mesa.Model):  # type: ignore[misc]  # Mesa is untyped
         self.epoch += 1
         if self.operator.absent:
             self.operator.look_back(self.steering.measured)
+            self.operator.stay_away(self.clock_s, self.epoch)
         else:
             self.controller.step()
-        self._reconfigure()
+        self.reconfigure()
         self._open_epoch()
 
     def _epoch_row(self, start_s: float, end_s: float) -> dict[str, Any]:

@@ -61,6 +61,7 @@ def results_of(model: EdgeCity) -> Results:
         msg = f"EdgeCity: the run stands at {model.clock_s:g} s; step it to its horizon before asking for results"
         raise GeoEdgeError(msg)
     tau, start = model.scenario.target.ttft_target_s, model.study.epochs[0][0]
+    model.dynamics.find_rest(model)
     model.engine.finish()
     records = model.engine.records()
     used = model.dynamics.used(records.site, records.profile, records.started_s)
@@ -89,6 +90,7 @@ def _tables(model: EdgeCity, records: pa.Table, tau: float) -> dict[str, pd.Data
     """Return the tables that runs of every kind do not have in common."""
     tables = {
         "decisions": decision_frame(model.operator.decisions),
+        "paths": model.paths.table(model.population),
         "placement": journal_frame(model.placement.journal),
     }
     if model.dynamics.happening:

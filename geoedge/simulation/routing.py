@@ -38,7 +38,12 @@ def routing_of(scenario: Scenario, workload: Workload, seed: int) -> dict[str, A
             noise=routing.telemetry_noise,
             counts_own=routing.local_count,
             reach_s=routing.reach_s,
-            admission=Admission(admission.close_threshold, admission.reopen_threshold, admission.redirects),
+            admission=Admission(
+                admission.close_threshold,
+                admission.reopen_threshold,
+                admission.redirects,
+                admission.redirect_s,
+            ),
             seed=int(stream(seed, "routers").integers(2**63)),
         ),
         "prompts": _prompts(workload),

@@ -12,7 +12,8 @@ from geoedge.control.catalogue import worthwhile
 from geoedge.control.forecast import make_forecaster
 from geoedge.control.measure import Seen, Sources
 from geoedge.control.operate import Operator, Routing
-from geoedge.control.planners import PLANNERS, make_limits
+from geoedge.control.planners import PLANNERS
+from geoedge.control.planners.limits import limits_of
 from geoedge.control.planners.mean import MeanPredictor
 from geoedge.control.planners.placing import improve
 from geoedge.control.predict import FieldPredictor
@@ -131,18 +132,7 @@ def control_limits(study: Study) -> Limits:
     study
         The study.
     """
-    control = study.scenario.control
-    return make_limits(
-        len(study.layout),
-        study.workload.hit_tokens,
-        budget_bytes=control.migration_budget_bytes,
-        fallback_floor=control.fallback_floor,
-        deep_cap=control.deep_cap,
-        min_gain=control.min_gain,
-        hysteresis=control.hysteresis,
-        least_hold_epochs=control.least_hold_epochs,
-        migration_price=control.migration_price,
-    )
+    return limits_of(study.scenario.control, study.workload.hit_tokens, len(study.layout))
 
 
 def make_operator(
@@ -174,16 +164,22 @@ def make_operator(
         rng_of=lambda epoch: stream(seed, "controller", epoch),
         mix_of=lambda demand: _theory_mix(study, demand),
         states=control.states,
+        name=control.controller,
     )
 
 
 def _prospects(study: Study, placement: Placement) -> Floats:
-    """Return the bytes of each change that is worth a look [B], shape (S, S); beyond any budget for the dominated."""
-    workload = study.workload
+    """Return the bytes of each change that is worth a look [B], shape (S, S); beyond any budget for the dominated.
+
+    A profile that only so many sites may hold makes no other one superfluous, and one that some sites must hold is none.
+    """
+    workload, limits = study.workload, control_limits(study)
     hits = np.where(workload.serves, workload.hit_tokens, -1)
     moved = placement.moved_bytes
-    worth = worthwhile(hits, workload.concurrency, workload.persistent_bytes, moved)
-    return np.where(worth, moved, NEVER_BYTES)
+    worth = worthwhile(
+        hits, workload.concurrency, workload.persistent_bytes, moved, limits.unlimited(len(study.layout))
+    )
+    return np.where(worth | (limits.least_sites > 0), moved, NEVER_BYTES)
 
 
 def _theory_mix(study: Study, demand: Demand) -> Floats:
@@ -191,10 +187,15 @@ def _theory_mix(study: Study, demand: Demand) -> Floats:
     from geoedge import theory
 
     limits, n = control_limits(study), len(study.layout)
+    most = limits.most_sites
+    if (
+        limits.deep is not None and limits.most_deep is not None
+    ):  # theory bounds each; whole sites keep to all
+        most = np.where(limits.deep, np.minimum(most, limits.most_deep), most)
     shares = theory.PlacementLimits(
         study.workload.persistent_bytes.astype(np.float64),
         lower=limits.least_sites / n,
-        upper=limits.most_sites / n,
+        upper=most / n,
     )
     scenario = study.scenario
     best = theory.optimal_placement(
@@ -239,6 +240,7 @@ def _digest(study: Study, demands: tuple[Demand, ...], weight: Floats, limits: L
     words += ["none" if section is None else section.model_dump_json() for section in sections]
     words += [repr(one.cell_m) for one in demands]
     parts = [layout.xy, layout.profile, limits.least_sites, limits.most_sites, weight]
+    parts += [np.array(-1 if limits.most_deep is None else limits.most_deep)]
     parts += [array for one in demands for array in (one.xy, one.rate)]
     found = hashlib.sha256("\n".join(words).encode())
     for part in parts:

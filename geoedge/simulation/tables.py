@@ -279,6 +279,10 @@ def action_table(
 ) -> pd.DataFrame:
     """Return the controller's log.
 
+    ``predicted_gain`` is what was expected of an action in the epoch that started, which is what can be held against
+    what came of it; ``horizon_gain`` is the mean over the ``horizon_epochs`` that the planner planned for, by their
+    requests, which is what it chose by. The two are the same for planners that look no further.
+
     An epoch's realised gain is what its actions did in hindsight: the field's coverage with them less the field's
     coverage without them, both under the demand that really came and at the prices set for the demand before.
     It is shared out over the epoch's actions in the ratio of their predicted gains, or evenly where some promised
@@ -322,6 +326,8 @@ def action_table(
                 "moving_s": moving,
                 "effective_s": effective,
                 "predicted_gain": entry.action.predicted_gain,
+                "horizon_gain": entry.action.horizon_gain,
+                "horizon_epochs": entry.action.horizon_epochs,
                 "realised_gain": share * review.gain if review else np.nan,
                 "model_error": measured - review.with_actions if review else np.nan,
                 "reason": entry.action.reason,
@@ -364,6 +370,8 @@ _ACTION_TYPES = {
     "moving_s": "float64",
     "effective_s": "float64",
     "predicted_gain": "float64",
+    "horizon_gain": "float64",
+    "horizon_epochs": "int64",
     "realised_gain": "float64",
     "model_error": "float64",
     "reason": "str",
@@ -371,13 +379,14 @@ _ACTION_TYPES = {
 
 
 def site_table(city: City, layout: Layout) -> pd.DataFrame:
-    """Return one row a site, with what it holds at the start."""
+    """Return one row a site, with the street it stands at and what it holds at the start."""
     lonlat = city.to_lonlat(layout.xy)
     return pd.DataFrame(
         {
             "site": np.arange(len(layout)),
             "name": list(layout.name),
             "kind": list(layout.kind),
+            "street": city.street_names.at(layout.xy),
             "lon": lonlat[:, 0],
             "lat": lonlat[:, 1],
             "x_m": layout.xy[:, 0],

@@ -96,6 +96,7 @@ if TYPE_CHECKING:
         service_scv,
     )
     from geoedge.theory.tabulated import TabulatedQueue
+    from geoedge.theory.transient import relaxation_time, transient_wait_tail
 
 _HOME = {
     "association": (
@@ -162,6 +163,7 @@ _HOME = {
         "service_scv",
     ),
     "tabulated": ("TabulatedQueue",),
+    "transient": ("relaxation_time", "transient_wait_tail"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -225,6 +227,7 @@ __all__ = [
     "optimal_placement",
     "project_placement",
     "queue_for",
+    "relaxation_time",
     "rival_area",
     "robust_placement",
     "sample_requests",
@@ -237,6 +240,7 @@ __all__ = [
     "solve",
     "solve_equilibrium",
     "solve_law",
+    "transient_wait_tail",
     "unit_quantile",
     "wait_cdf",
     "wait_quantile",

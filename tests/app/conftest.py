@@ -11,7 +11,7 @@ from geoedge.app.choices import Choices
 from geoedge.app.model import CityModel
 from geoedge.scenario import Scenario
 from geoedge.sites import Layout
-from tests.maps.conftest import HOSTILE
+from tests.maps.conftest import HOSTILE, hostile_streets
 from tests.simulation import conftest as town
 
 TITLE = "Town </title><script>window.broken=3</script>"
@@ -29,7 +29,9 @@ def hostile_layout() -> Layout:
 
 @pytest.fixture(scope="session")
 def bench() -> Bench:
-    return Bench(hostile_scenario(), city=town.make_town(), layout=hostile_layout())
+    streets = hostile_streets(town.EAST, town.NORTH, 2 * town.STEP)
+    city = replace(town.make_town(), street_names=streets)
+    return Bench(hostile_scenario(), city=city, layout=hostile_layout())
 
 
 @pytest.fixture

@@ -117,14 +117,49 @@ def step_to(browser: Any, clock: str) -> None:
     until(lambda: facts(browser).get("time") == clock)
 
 
-def slide(browser: Any, label: str, keys: str) -> None:
-    """Move the slider whose label begins so by the keyboard."""
+def slider(browser: Any, label: str) -> Any:
+    """Return the handle of the slider whose label begins so."""
     found = [
         e
         for e in browser.find_elements("css selector", ".v-input__slider")
         if e.find_element("css selector", "label").text.startswith(label)
     ]
-    found[0].find_element("css selector", "[role=slider]").send_keys(keys)
+    return found[0].find_element("css selector", "[role=slider]")
+
+
+def slide(browser: Any, label: str, keys: str) -> None:
+    """Move the slider whose label begins so by the keyboard."""
+    slider(browser, label).send_keys(keys)
+
+
+def labels(browser: Any) -> list[str]:
+    return [e.text for e in browser.find_elements("css selector", ".v-input__slider label")]
+
+
+def field(browser: Any, label: str) -> Any:
+    """Return the control whose label is this."""
+    found = browser.find_elements("css selector", ".v-text-field")
+    return next(e for e in found if e.find_element("css selector", "label").text == label)
+
+
+def choose(browser: Any, label: str, value: str) -> None:
+    """Choose a value from the list whose label is this."""
+    field(browser, label).find_element("css selector", "[role=button]").click()
+    script = """
+    const found = [...document.querySelectorAll(".menuable__content__active .v-list-item")]
+      .find((e) => e.textContent.trim() === arguments[0]);
+    if (found) found.click();
+    return Boolean(found);
+    """
+    until(lambda: browser.execute_script(script, value))
+
+
+def write(browser: Any, label: str, words: str) -> None:
+    """Write into the field whose label is this, in place of what stands there."""
+    from selenium.webdriver.common.keys import Keys
+
+    place = field(browser, label).find_element("css selector", "input")
+    place.send_keys(Keys.CONTROL + "a" + Keys.NULL + words + Keys.TAB)
 
 
 def test_it_opens_with_everything_on_it(page: Any) -> None:
@@ -132,9 +167,8 @@ def test_it_opens_with_everything_on_it(page: Any) -> None:
     assert page.title == TITLE
     assert len(page.find_elements("css selector", ".ge-over .site")) == len(HOSTILE)
     assert page.execute_script(LINES) == [0, 0, 0, 0]
-    labels = [e.text for e in page.find_elements("css selector", ".v-input__slider label")]
-    assert "Load: 100 %" in labels
-    assert "Number of sites: 100 %" in labels
+    assert "Load: 100 %" in labels(page)
+    assert "Number of sites: 100 %" in labels(page)
     assert drawer(page)[0] >= 0
 
 
@@ -177,20 +211,39 @@ def test_a_slider_makes_the_model_anew(page: Any) -> None:
     step_to(page, "16:46")
 
 
-def test_what_does_not_fit_is_one_line_and_can_be_mended(page: Any) -> None:
+def test_real_sites_cannot_become_more_and_those_of_a_process_can(page: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    slide(page, "Number of sites", Keys.ARROW_RIGHT * 12)
+    def standing(share: int) -> bool:
+        return f"Number of sites: {share} %" in labels(page)
+
+    slide(page, "Number of sites", Keys.ARROW_RIGHT * 20)
+    until(lambda: standing(100))
+    until(lambda: len(page.find_elements("css selector", ".ge-over .site")) == 6)
+    assert slider(page, "Number of sites").get_attribute("aria-valuemax") == "1"
+    choose(page, "Where sites stand", "lattice")
+    until(lambda: slider(page, "Number of sites").get_attribute("aria-valuemax") == "2")
+    slide(page, "Number of sites", Keys.ARROW_RIGHT * 10)
+    until(lambda: standing(150))
+    until(lambda: len(page.find_elements("css selector", ".ge-over .site")) > 6)
+    choose(page, "Where sites stand", "as given")
+    until(lambda: standing(100))
+    until(lambda: len(page.find_elements("css selector", ".ge-over .site")) == 6)
+    assert page.execute_script(ALARMS) == []
+
+
+def test_what_does_not_fit_is_one_line_and_can_be_mended(page: Any) -> None:
+    write(page, "Seed", "x")
     until(lambda: page.execute_script(ALARMS))
     (alarm,) = page.execute_script(ALARMS)
-    assert alarm.startswith("sites = 110 %: the scenario's sites are real ones")
+    assert alarm.startswith("seed = 'x': must be a whole number")
     assert "Traceback" not in page.execute_script("return document.body.innerText")
     click(page, "reset")
     time.sleep(0.3)
     assert page.execute_script(ALARMS) == [alarm]
-    slide(page, "Number of sites", Keys.ARROW_LEFT * 2)
-    until(lambda: len(page.find_elements("css selector", ".ge-over .site")) == 6)
-    assert page.execute_script(ALARMS) == []
+    write(page, "Seed", "3")
+    until(lambda: page.execute_script(ALARMS) == [])
+    assert len(page.find_elements("css selector", ".ge-over .site")) == 6
     step_to(page, "16:46")
 
 

@@ -7,7 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from geoedge.app.choices import AS_GIVEN, CONTROLLERS, LAYOUTS, Choices, epoch_minutes, kept_sites
+from geoedge.app.choices import (
+    AS_GIVEN,
+    CONTROLLERS,
+    LAYOUTS,
+    Choices,
+    epoch_minutes,
+    kept_sites,
+    most_sites,
+)
 from geoedge.errors import ScenarioError
 from geoedge.policies import POLICIES
 from geoedge.scenario import Scenario, load_scenario
@@ -75,6 +83,15 @@ def test_a_scenario_of_a_point_process_scales_its_own_density(base: Scenario) ->
     chosen = replace(Choices.of(given), sites=1.2)
     assert chosen.applied(given, DENSITY).sites.density_per_km2 == pytest.approx(2.4)
     assert not replace(chosen, sites=0.5).thins(given)
+
+
+def test_only_sites_of_a_process_can_become_more(base: Scenario) -> None:
+    drawn = base.override({"sites.source": "ginibre", "sites.density_per_km2": 2.0})
+    assert most_sites(base, AS_GIVEN) == 1.0
+    assert most_sites(drawn, AS_GIVEN) == 2.0
+    for layout in LAYOUTS[1:]:
+        most = replace(Choices.of(base), layout=layout, sites=most_sites(base, layout))
+        assert most.applied(base, DENSITY).sites.density_per_km2 == pytest.approx(2 * DENSITY)
 
 
 def test_real_sites_only_become_fewer(base: Scenario) -> None:

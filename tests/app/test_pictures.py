@@ -86,6 +86,10 @@ def test_sites_have_the_colours_of_the_legend_and_names_as_text(
     assert titles[0].startswith(HOSTILE[0] + "\n")
     assert "\u202e" not in "".join(titles)
     assert titles[5].startswith("Site 5\n")
+    assert titles[0].split("\n")[1] == "at bell and[31m red"
+    streets = [f"at {name}" if name else "" for name in stepped.site_streets]
+    assert [("\n" + street in title) for street, title in zip(streets, titles, strict=True)] == [True] * 6
+    assert len(set(streets)) >= 4
     assert {element.tag for element in root.iter()} <= {f"{SVG}{tag}" for tag in ("svg", "path", "title")}
     people = sum(path.get("d", "").count("M") for path in root.iter() if "people" in path.get("class", ""))
     assert people == townmap.people_shown(city)[0] == 400

@@ -115,9 +115,11 @@ def town() -> Town:
 
 @pytest.fixture
 def village() -> Town:
-    """Streets on a grid, nine buildings, a shop and a post office."""
+    """Streets on a grid, two with names, nine buildings, a shop and a post office."""
     made = Town()
     made.grid()
+    for number, name in ((1000, "Dorfstraße"), (1005, "</script><b>Gasse</b>")):
+        made.ways[number][1]["name"] = name
     for i in range(3):
         for j in range(3):
             made.square(100 * i + 20, 100 * j + 20, 30, building="yes" if i else "apartments")

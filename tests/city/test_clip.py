@@ -47,6 +47,7 @@ def test_ways_are_whole_and_of_the_kinds_a_city_needs(village, tmp_path: Path) -
     assert counts["buildings"] == len(part.buildings) == 4
     assert counts["places"] == len(part.places) == 1
     assert part.place_tags == [{"man_made": "mast"}]
+    assert [way.name for way in part.named] == ["Dorfstraße", "</script><b>Gasse</b>"]
     assert not any("railway" in tags or "note" in tags for _, _, tags, *_ in things(output))
 
 

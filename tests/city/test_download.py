@@ -153,6 +153,9 @@ def test_a_place_is_the_same_city_as_its_file(services, load, village, tmp_path:
         np.sort(city.buildings.footprint_m2), np.sort(file.buildings.footprint_m2), rtol=1e-6
     )
     assert sorted(city.places.name) == sorted(file.places.name) == ["Bäcker & <b>Söhne</b>", "Post"]
+    assert sorted(city.street_names.name) == ["</script><b>Gasse</b>", "Dorfstraße"]
+    for one, other in zip(city.street_names.lines, file.street_names.lines, strict=True):
+        assert one.hausdorff_distance(other) < 0.1
     assert city.area_km2 == pytest.approx(file.area_km2, rel=1e-3)
 
 

@@ -131,3 +131,16 @@ def test_streets_of_shipped_cities_begin_and_end_at_their_nodes(shipped) -> None
         assert (graph.edge_length >= straight - 1e-6).all()
         assert (graph.edge_speed > 0.3).all()
         assert (graph.edge_speed < 56.0).all()
+
+
+def test_vertices_of_edges_come_in_their_order_with_the_share_travelled(corner: StreetGraph) -> None:
+    owner, share, xy = corner.vertices(np.array([1, 0, 0]))
+    assert owner.tolist() == [0, 0, 1, 1, 1, 2, 2, 2]
+    np.testing.assert_allclose(share, [0.0, 1.0, 0.0, 3 / 7, 1.0, 0.0, 3 / 7, 1.0])
+    np.testing.assert_allclose(xy, corner.position(np.array([1, 0, 0])[owner], share), atol=1e-9)
+    assert [len(part) for part in corner.vertices(np.zeros(0, dtype=np.int64))] == [0, 0, 0]
+
+
+def test_an_edge_without_length_has_no_share_to_travel() -> None:
+    loop = graph_of([(0, 0), (0, 0)], [(0, 1, [], 1.0), (1, 0, [], 1.0)])
+    assert loop.vertices(np.array([0]))[1].tolist() == [0.0, 0.0]

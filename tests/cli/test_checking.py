@@ -31,6 +31,24 @@ def test_quiet_is_the_verdict_and_json_all_of_it(capsys, monkeypatch) -> None:
     assert set(found["profiles"][0]["hit_tokens"]) == {row["type"] for row in found["requests"]}
 
 
+@pytest.mark.parametrize(
+    ("more", "after"),
+    [
+        ((), "plans lead back to the bound first"),
+        (("--set", "control.controller=none"), "nobody moves anything"),
+        (("--set", "control.start=best"), "the best start keeps the bound"),
+    ],
+)
+def test_check_tells_of_bounds_that_the_scenario_breaks_itself(capsys, monkeypatch, more, after) -> None:
+    asked = ("check", "monaco", "--set", "control.fallback_floor=0.3", *more)
+    code, out, _ = call(capsys, monkeypatch, *asked)
+    assert code == 0
+    line = f"control.fallback_floor = 0.3: only 15.0% of the sites hold fallback in the scenario's own mix; {after}."
+    assert line in out.splitlines()
+    assert json.loads(call(capsys, monkeypatch, *asked, "--json")[1])["bounds_broken"] == [line]
+    assert json.loads(call(capsys, monkeypatch, "check", "monaco", "--json")[1])["bounds_broken"] == []
+
+
 @pytest.mark.slow
 def test_a_run_is_audited_in_json_too(run_folder, capsys, monkeypatch) -> None:
     code, out, err = call(capsys, monkeypatch, "check", str(run_folder), "--json")

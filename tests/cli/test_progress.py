@@ -9,7 +9,7 @@ from rich.console import Console
 
 from geoedge.cli import progress as shown
 from geoedge.cli.manner import Manner
-from geoedge.cli.progress import pace_words
+from geoedge.cli.progress import _Past, pace_words
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,14 @@ from geoedge.cli.progress import pace_words
         ((1, 3, "steps", 7200.0, 0.0), "1/3 steps  4:00:00 left  0.5 steps/h"),
         ((8, 8, "runs", 4.0, 0.0), "8/8 runs  2 runs/s"),  # done: nothing is left
         ((4, 8, "runs", 40.0, 0.0, 1.5), "4/8 runs  0:00:40 left  9 simulated h/min"),
+        ((0.5, 2, "runs", 30.0, 0.0), "0.5/2 runs  0:01:30 left  1 runs/min"),  # before any run has ended
+        ((0.5, 2, "runs", 30.0, 20.0), "0.5/2 runs  0:01:10 left  1 runs/min"),  # while its results are made
+        ((1.96, 2, "runs", 98.0, 0.0), "1.9/2 runs  0:00:02 left  1.2 runs/min"),  # two are not done yet
+        (
+            (1.5, 2, "runs", 100.0, 0.0, None, 1.25),
+            "1.5/2 runs  0:03:20 left  9 runs/h",
+        ),  # slower than at first
+        ((1.5, 2, "runs", 90.0, 0.0, 24.0), "1.5/2 runs  0:00:30 left  24 simulated h/min"),
     ],
 )
 def test_pace_and_time_left(asked, words) -> None:
@@ -77,3 +85,48 @@ def test_a_file_gets_no_progress() -> None:
     with shown.progress(None, Console(file=out, force_terminal=False)) as tell:
         tell("simulations", 1, 2)
     assert out.getvalue() == ""
+
+
+class _Moving(shown.Progress):
+    """Progress by a clock that is set, drawn when asked."""
+
+    now_s = 0.0
+
+    def __init__(self, *columns, **given) -> None:
+        super().__init__(*columns, auto_refresh=False, get_time=lambda: _Moving.now_s, **given)
+
+
+def test_the_time_left_of_a_run_is_known_while_it_goes_on(monkeypatch) -> None:
+    """Runs of 100 s, after 20 s in which workers start: what is left is said from the first steps on."""
+    monkeypatch.setattr(shown, "Progress", _Moving)
+    monkeypatch.setattr(_Moving, "now_s", 0.0)
+    console = Console(file=io.StringIO(), force_terminal=True, width=120, color_system=None)
+    lines = {}
+    with shown.progress(86400.0, console) as tell:
+        for tenths in range(10 * 120 + 1):
+            _Moving.now_s = tenths / 10.0
+            if tenths % 5 == 0:
+                tell("simulations", max(0.0, _Moving.now_s - 20.0) / 100.0, 1)
+            if _Moving.now_s in (10.0, 25.0, 70.2, 110.0):
+                console.file.seek(0)
+                console.file.truncate()
+                tell.__self__.shown.refresh()
+                lines[_Moving.now_s] = console.file.getvalue()
+    assert "left" not in lines[10.0]
+    assert "0.0/1 runs  0:01:35 left" in lines[25.0]
+    assert "0.5/1 runs  0:00:50 left  14.4 simulated h/min" in lines[70.2]
+    assert "0.9/1 runs  0:00:10 left" in lines[110.0]
+    assert "1/1 runs" in console.file.getvalue()
+
+
+def test_the_pace_is_that_of_late() -> None:
+    """Two runs side by side, one of which ends after a fifth of the time of the other."""
+    past = _Past()
+    for now_s in range(10, 131):
+        past.note(float(now_s), min(1.0, (now_s - 10) / 20.0) + (now_s - 10) / 100.0)
+        if now_s == 110:
+            spent, before = past.spent(whole=False)
+            assert (spent, before) == (50.0, 1.5)
+            assert (2.0 - before) / spent == pytest.approx(0.01)  # one run in 100 s, as it will go on
+    assert past.spent(whole=True) == (120.0, 0.0)
+    assert len(past.later) < 70

@@ -89,7 +89,7 @@ def test_every_variant_differs_and_the_last_is_the_scenario_itself() -> None:
 def replication(coverage: list[float], moved: list[tuple[int, float, float]]) -> Replication:
     epochs = pd.DataFrame({"epoch": [0, 1], "start_s": [0.0, 900.0], "coverage": coverage})
     actions = pd.DataFrame(moved, columns=["epoch", "bytes_moved", "predicted_gain"]).assign(
-        action="replicate"
+        action="replicate", horizon_gain=lambda made: made["predicted_gain"] / 2
     )
     repair = {"epoch": 1, "bytes_moved": 5e9, "predicted_gain": np.nan, "action": "restore"}
     actions.loc[len(actions)] = repair  # no plan's move
@@ -106,6 +106,7 @@ def test_gains_are_paired_and_summed_over_moves() -> None:
     assert list(table["moves"]) == [1.0, 0.5]
     assert list(table["bytes_moved"]) == [2e9, 0.5e9]
     assert list(table["predicted_gain"]) == pytest.approx([0.03, 0.035])
+    assert list(table["horizon_gain"]) == pytest.approx([0.015, 0.0175])
     assert list(table["change"]) == pytest.approx([0.0, 0.1])
     assert table["high"].to_numpy() == pytest.approx(table["change"].to_numpy())  # both pairs agree
     assert control_table(still, steered)["change"][0] == pytest.approx(0.05)

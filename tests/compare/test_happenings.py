@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from geoedge.compare.happenings import happenings
-from geoedge.simulation.effects import EVENT_COLUMNS
+from geoedge.simulation.happened import EVENT_COLUMNS
 
 NAN = float("nan")
 

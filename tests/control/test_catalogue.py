@@ -95,6 +95,14 @@ def test_a_dominated_target_is_not_worth_a_look():
     assert worth[3].tolist() == [True, False, True, True]
 
 
+def test_a_profile_that_may_have_run_out_makes_no_other_superfluous():
+    hits, servers, stored = np.array([[0], [5], [10]]), np.full(3, 5), np.array([0, 20, 10])
+    moved = np.array([[0.0, 20.0, 10.0], [0.0, 0.0, 10.0], [0.0, 20.0, 0.0]])
+    assert worthwhile(hits, servers, stored, moved)[0].tolist() == [True, False, True]
+    capped = np.array([True, True, False])
+    assert worthwhile(hits, servers, stored, moved, capped)[0].tolist() == [True, True, True]
+
+
 def test_of_equals_the_first_is_kept():
     same = np.zeros((3, 3))
     worth = worthwhile(np.ones((3, 1), int), np.ones(3, int), np.ones(3, int), same)

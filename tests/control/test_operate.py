@@ -7,10 +7,11 @@ import pytest
 
 from geoedge.city.demand import Demand
 from geoedge.control.catalogue import CLOSED_WAIT_S, Catalogue
+from geoedge.control.log import decision_frame
 from geoedge.control.measure import measure_demand
 from geoedge.control.operate import Operator, Routing
 from geoedge.control.placement import Placement
-from geoedge.control.planners import Limits, Prediction
+from geoedge.control.planners import PLANNERS, Limits, Prediction
 from geoedge.errors import GeoEdgeError
 
 BYTES = np.array([[0.0, 10.0], [0.0, 0.0]])
@@ -62,11 +63,12 @@ def test_prices_are_those_of_what_is_held_until_states_arrive():
     operator = make_operator()
     operator.act(0.0, 0, demand(1))
     operator.act(100.0, 1, demand(1))
-    assert operator.catalogue.profile.tolist() == [0, 0, 0]
+    assert operator.placement.profile.tolist() == [0, 0, 0]
     assert operator.catalogue.wait.tolist() == [1.0, 1.0, 1.0]
     assert list(operator.arrive(105.0)) == []
     assert [change.site for change in operator.arrive(110.0)] == [0]
     assert operator.catalogue.wait.tolist() == [1.1, 1.0, 1.0]
+    assert operator.catalogue.utilization is operator.prediction.utilization
 
 
 def test_look_back_asks_the_demand_that_came():
@@ -147,7 +149,7 @@ def test_silence_changes_nothing():
 
 
 def test_catalogue_offers_a_finite_wait_everywhere():
-    made = Catalogue("equilibrium", "site", np.zeros(2, int), np.array([0.5, np.inf]))
+    made = Catalogue("equilibrium", "site", np.array([0.5, np.inf]), np.ones(2))
     assert made.prices.tolist() == [0.5, CLOSED_WAIT_S]
     advert = made.advert()
     assert advert.kind == "static"
@@ -155,7 +157,7 @@ def test_catalogue_offers_a_finite_wait_everywhere():
 
 
 def test_catalogue_hands_telemetry_on():
-    made = Catalogue("state", "tier", np.zeros(1, int), np.zeros(1), 5.0, 2.0)
+    made = Catalogue("state", "tier", np.zeros(1), np.zeros(1), 5.0, 2.0)
     advert = made.advert()
     assert (advert.kind, advert.scope, advert.telemetry_period_s, advert.telemetry_delay_s) == (
         "state",
@@ -168,7 +170,7 @@ def test_catalogue_hands_telemetry_on():
 @pytest.mark.parametrize(("kind", "waits"), [("rumour", 1), ("state", 2)])
 def test_catalogue_refuses_nonsense(kind, waits):
     with pytest.raises(GeoEdgeError):
-        Catalogue(kind, "site", np.zeros(1, int), np.zeros(waits))
+        Catalogue(kind, "site", np.zeros(waits), np.zeros(1))
 
 
 def test_measured_demand_counts_every_request_in_its_cell():
@@ -186,3 +188,71 @@ def test_measured_demand_counts_every_request_in_its_cell():
 def test_nothing_seen_is_no_demand():
     with pytest.raises(GeoEdgeError, match="0 requests"):
         measure_demand(np.zeros((0, 2)), np.zeros(0, int), 1, 10.0, 50.0)
+
+
+def ahead_operator(**more):
+    kept = Limits(10.0, np.zeros(2, dtype=np.int64), np.full(2, 3), 0.01)
+    placement = Placement(np.array((0, 0, 0)), backhaul_bytes_per_s=1.0)
+    planner = PLANNERS["look_ahead"]
+    fields = {"transfer_bytes": BYTES, "limits": kept, "planner": planner, "name": "look_ahead"} | more
+    return Operator(Told, placement, Routing(), **fields)
+
+
+def test_the_gain_of_the_epoch_that_starts_stands_beside_that_of_the_horizon():
+    """Of three sites one is given profile 1, which brings a tenth of the demand: 1, then 5 requests/s."""
+    operator, forecast = ahead_operator(), (demand(1), demand(5))
+    operator.act(0.0, 0, demand(1))
+    operator.act(100.0, 1, demand(1), forecast)
+    (entry,), (row,) = operator.log, operator.decisions
+    mean = (1 * 0.1 + 5 * 0.5) / 6  # weighted by requests
+    assert entry.action.predicted_gain == pytest.approx(0.1)
+    assert entry.action.horizon_gain == pytest.approx(mean)
+    assert entry.action.horizon_epochs == row.horizon_epochs == 2
+    assert entry.action.reason.startswith("means over the 2 epochs ahead; ")
+    assert (row.coverage_before, row.coverage_after) == pytest.approx((0.0, 0.1))
+    assert (row.horizon_coverage_before, row.horizon_coverage_after) == pytest.approx((0.0, mean))
+    assert (row.planner, row.left_out_bytes, row.why) == ("look_ahead", 10.0, "budget")
+    operator.arrive(110.0)
+    operator.look_back(demand(1))
+    # held against what came of it: the same, as what was forecast of this epoch is what came
+    assert operator.reviews[1].gain == pytest.approx(entry.action.predicted_gain)
+
+
+def test_where_only_one_epoch_is_looked_at_both_gains_are_the_same():
+    operator = make_operator()
+    operator.act(0.0, 0, demand(1))
+    operator.act(100.0, 1, demand(2))
+    (entry,), (row,) = operator.log, operator.decisions
+    assert entry.action.predicted_gain == entry.action.horizon_gain == pytest.approx(0.2)
+    assert "means over" not in entry.action.reason
+    assert (row.coverage_before, row.coverage_after) == (
+        row.horizon_coverage_before,
+        row.horizon_coverage_after,
+    )
+
+
+def test_a_decision_to_do_nothing_says_what_was_left_out_and_why():
+    operator = make_operator(budget=9.0)
+    operator.act(0.0, 0, demand(1))
+    operator.act(100.0, 1, demand(2))
+    (row,) = operator.decisions
+    assert (row.actions, row.why, row.left_out) == (0, "budget", "replicate site 0 0 -> 1")
+    assert row.left_out_gain == pytest.approx(0.2)
+
+
+def test_epochs_without_a_plan_have_a_row_that_says_why():
+    operator = make_operator()
+    operator.act(0.0, 0, demand(1))
+    operator.stay_away(100.0, 1)
+    operator.act(200.0, 2, None)
+    operator.act(300.0, 3, demand(1))
+    frame = decision_frame(operator.decisions)
+    assert frame["epoch"].tolist() == [1, 2, 3]
+    assert frame["why"].tolist()[:2] == ["absent", "no demand"]
+    assert frame["actions"].tolist() == [0, 0, 1]
+    assert frame["coverage_before"].isna().tolist() == [True, True, False]
+    assert frame["horizon_epochs"].tolist() == [0, 0, 1]
+    still = make_operator()
+    still.limits = None
+    still.stay_away(100.0, 1)
+    assert still.decisions == []

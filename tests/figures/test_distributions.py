@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from geoedge import figures
 from geoedge.errors import GeoEdgeError
-from geoedge.theory import wait_cdf
+from geoedge.theory import transient_wait_tail, wait_cdf
 
 
 def test_every_point_of_the_ttft_curve_is_the_runs_own_coverage(run, other) -> None:
@@ -57,7 +58,8 @@ def test_the_curve_of_waits_counts_those_that_wait_longer(run) -> None:
 
 def test_erlangs_curve_is_that_of_each_site_weighted_by_its_requests(run) -> None:
     axes = figures.wait_distribution(run).axes[0]
-    x, y = (np.asarray(each) for each in axes.lines[1].get_data())
+    x, y = (np.asarray(each) for each in axes.lines[2].get_data())
+    assert axes.lines[2].get_label().startswith("Erlang C")
     rows = run.records.to_pandas()
     rows = rows[(rows["site"] >= 0) & (rows["created_s"] >= run.meta["start_s"] + run.meta["warm_up_s"])]
     servers_s = run.epochs.set_index(["epoch", "site"])["server_s"]
@@ -66,6 +68,39 @@ def test_erlangs_curve_is_that_of_each_site_weighted_by_its_requests(run) -> Non
         service = (part["finished_s"] - part["started_s"]).mean()
         longer += len(part) * (1.0 - wait_cdf(x, len(part) / (servers_s[place] / 3), 1.0 / service, 3))
     assert np.allclose(y, 100 * longer / len(rows))
+
+
+def test_the_curve_in_its_time_starts_empty_before_the_warm_up_and_hands_queues_on(run) -> None:
+    axes = figures.wait_distribution(run).axes[0]
+    x, y = (np.asarray(each) for each in axes.lines[1].get_data())
+    assert axes.lines[1].get_label().startswith("M/M/c in the time it has")
+    rows = run.records.to_pandas()
+    rows = rows[rows["site"] >= 0].assign(service=rows["finished_s"] - rows["started_s"])
+    found = rows.groupby(["site", "epoch"])["service"].agg(["mean", "size"]).unstack()
+    open_s = run.epochs.set_index(["site", "epoch"])["server_s"].unstack() / 3
+    longer, counted = np.zeros(len(x)), 0
+    for place, site in found.iterrows():
+        asked, length = site["size"].to_numpy(), open_s.loc[place].to_numpy()
+        tail = transient_wait_tail(x, asked / length, 1.0 / site["mean"].to_numpy(), [3] * len(asked), length)
+        longer += asked[1:] @ tail[1:]  # the first epoch is the warm-up
+        counted += asked[1:].sum()
+    assert np.allclose(y, 100 * longer / counted)
+
+
+def test_requests_that_meet_queues_without_rest_are_said(run) -> None:
+    assert not [text for text in figures.wait_distribution(run).axes[0].texts if "rest" in text.get_text()]
+    service = run.records.column("finished_s").to_numpy() - run.records.column("started_s").to_numpy()
+    epoch, site = (run.records.column(name).to_numpy() for name in ("epoch", "site"))
+    long = np.where((epoch == 2) & (site == 1), 30.0, 1.0) * service
+    place = run.records.column_names.index("finished_s")
+    changed = run.records.set_column(
+        place, "finished_s", pa.array(run.records.column("started_s").to_numpy() + long)
+    )
+    (text,) = figures.wait_distribution(replace(run, records=changed)).axes[0].texts
+    taken = (epoch > 0) & (site >= 0)
+    share = f"{100 * (taken & (epoch == 2) & (site == 1)).sum() / taken.sum():.1f} %"
+    assert text.get_text().startswith(f"{share} of requests at sites and epochs")
+    assert text.get_text().endswith(f"{share} beyond capacity")
 
 
 def test_no_wait_at_all_is_refused(run) -> None:

@@ -9,7 +9,8 @@ import pytest
 import shapely
 
 from geoedge.city import ATTRIBUTION, BuildingTable, City, PlaceTable, StreetGraph
-from geoedge.results import Results
+from geoedge.city.names import NamedWay, StreetNames, name_streets
+from geoedge.results import PATH_COLUMNS, Results
 from geoedge.scenario import Scenario, load_scenario
 
 EAST, NORTH, BLOCK = 373_000.0, 4_843_000.0, 200.0
@@ -22,6 +23,29 @@ HOSTILE = (
     "{{ 7*7 }} ${7*7} `backtick` \\",
     "",
 )
+HOSTILE_STREETS = (
+    *HOSTILE[:5],
+    "x" * 500,
+    "bell\x07 and\x1b[31m red\x00",
+    "Rue des \u202eegnarO\u202c",
+    "नई सड़क",
+    "Am Markt",
+)
+
+
+def hostile_streets(
+    west: float = EAST, south: float = NORTH, step: float = BLOCK, count: int = 5
+) -> StreetNames:
+    """Return names that nobody should trust for a square grid of streets; the first column is a main road."""
+    along, edge = np.linspace(0.0, (count - 1) * step, 9), np.full(9, 1.0)
+    rows = [np.column_stack([west + along, south + edge * step * k]) for k in range(count)]
+    columns = [np.column_stack([west + edge * step * k, south + along]) for k in range(count)]
+    lines = [*columns, *rows][: len(HOSTILE_STREETS)]
+    ways = [
+        NamedWay(name, min(k, 1), line)
+        for k, (name, line) in enumerate(zip(HOSTILE_STREETS[: len(lines)], lines, strict=True))
+    ]
+    return name_streets(ways, np.asarray)
 
 
 def grid_streets(mode: str, speed: float, blocks: int = 4) -> StreetGraph:
@@ -66,6 +90,7 @@ def town() -> City:
             np.array([*kinds, "amenity=casino"], dtype=object),
             np.array(HOSTILE, dtype=object),  # the last has no name
         ),
+        street_names=hostile_streets(),
     )
 
 
@@ -87,6 +112,7 @@ def make_run(city: City, *, title: str = "Town </title><script>window.broken=3</
             "site": np.arange(n),
             "name": list(HOSTILE),
             "kind": "amenity=<b>post</b>",
+            "street": [*HOSTILE[1:], HOSTILE[0]],
             "lon": lonlat[:, 0],
             "lat": lonlat[:, 1],
             "x_m": xy[:, 0],
@@ -114,7 +140,7 @@ def make_run(city: City, *, title: str = "Town </title><script>window.broken=3</
             "controller": "greedy",
             "checksums": {"city": city.checksum},
         },
-        tables={"cells": _cells(rng), "answers": _answers()},
+        tables={"cells": _cells(rng), "answers": _answers(), "paths": make_paths()},
         scenario_toml=scenario.to_toml(),
     )
 
@@ -182,6 +208,28 @@ def make_events() -> pd.DataFrame:
             "detail": ["place = <img src=x onerror='window.broken=7'>", ""],
         }
     )
+
+
+def make_paths() -> pd.DataFrame:
+    """Return three trips along the grid: over the turn of the epochs, within the second, and back before the run ends."""
+    trips = [
+        (3, 0, "walk", "home", "work", [(28_500.0, 0, 0), (28_700.0, 200, 0), (29_100.0, 200, 400)]),
+        (3, 1, "walk", "work", "home", [(32_000.0, 200, 400), (32_600.0, 200, 0)]),
+        (
+            7,
+            0,
+            "drive",
+            "home",
+            "leisure",
+            [(29_000.0, 800, 800), (29_060.0, 400, 800), (29_120.0, 400, 600)],
+        ),
+    ]
+    rows = [
+        (user, trip, mode, start, end, way[0][0], way[-1][0], 600.0, time, EAST + x, NORTH + y)
+        for user, trip, mode, start, end, way in trips
+        for time, x, y in way
+    ]
+    return pd.DataFrame(rows, columns=list(PATH_COLUMNS)).astype(dict(PATH_COLUMNS))
 
 
 def _actions() -> pd.DataFrame:

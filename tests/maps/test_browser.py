@@ -470,11 +470,14 @@ def test_hostile_names_stay_text(opened: Callable[..., Any], run: Results) -> No
     from selenium.webdriver import ActionChains
 
     browser = opened(hash="#show=sites")
-    titles = []
+    titles, told = [], ""
     for path in browser.find_elements("css selector", ".leaflet-sites-pane path.leaflet-interactive"):
         ActionChains(browser).move_to_element(path).perform()
         titles += [title.text for title in browser.find_elements("css selector", ".tip h3")]
+        told += browser.find_element("css selector", ".tip").text
         assert not browser.find_elements("css selector", ".leaflet-container img, .leaflet-container script")
+    assert all(f"Street\n{plain_text(street)}" in told for street in run.streets if street)
+    assert told.count("Street\n") == sum(map(bool, run.streets))
     assert run.sites["name"][0] in titles
     assert run.sites["name"][1] in titles
     assert "Site 5" in titles
@@ -496,6 +499,7 @@ def test_names_of_places_stay_text_and_leave_each_other_room(opened: Callable[..
     leaflet = browser.find_element("css selector", ".page-map").get_attribute("id")
     lon, lat = town.to_lonlat(town.places.xy[2:3])[0].tolist()
     browser.execute_script(f"{leaflet}.setView(arguments[0], 18, {{ animate: false }})", [lat, lon])
+    settle(browser)  # small places come after the names of streets
     near = {name.text for name in browser.find_elements("css selector", ".place-name")}
     assert plain[2] in near
     for dot in browser.find_elements("css selector", ".leaflet-places-pane path"):

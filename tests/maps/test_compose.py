@@ -15,11 +15,11 @@ from geoedge.city import City
 from geoedge.errors import CityError, OutputError
 from geoedge.maps import city_map
 from geoedge.maps.compose import DETAILS
-from geoedge.maps.page import MapLayer
+from geoedge.maps.page import MapLayer, RunData
 from geoedge.maps.view import RunView
 from geoedge.results import Results
 from geoedge.workload import build_workload
-from tests.maps.conftest import make_events
+from tests.maps.conftest import EAST, NORTH, make_events
 
 
 def map_layers(page: object) -> list[MapLayer]:
@@ -49,8 +49,57 @@ def test_every_question_has_its_layer(run: Results, town: City) -> None:
 
 
 def test_what_did_not_happen_has_no_layer(run: Results, town: City) -> None:
-    page = city_map(replace(run, actions=run.actions.iloc[:0], records=run.records.slice(0, 0)), town)
+    tables = {name: table for name, table in run.tables.items() if name != "paths"}
+    page = city_map(
+        replace(run, actions=run.actions.iloc[:0], records=run.records.slice(0, 0), tables=tables), town
+    )
     assert {"actions", "events", "people"}.isdisjoint(layer.theme for layer in map_layers(page))
+
+
+def test_a_run_from_before_paths_were_kept_is_drawn_without_trips_and_says_so(
+    run: Results, town: City
+) -> None:
+    said = "This run has no table of paths, so that no trips are drawn; run the scenario again to have them."
+    old = replace(run, tables={name: table for name, table in run.tables.items() if name != "paths"})
+    page = city_map(old, town)
+    assert said in page.page.notes
+    (layer,) = [one for one in map_layers(page) if one.theme == "people"]
+    assert len(layer.description["legends"]) == 1
+    now = city_map(run, town).page.notes
+    assert said not in now
+    assert any(note.startswith("Trips are those of 2 residents") for note in now)
+    nobody = run.with_tables(
+        paths=run.tables["paths"].iloc[:0]
+    )  # nobody left home: nothing to draw, nothing old
+    assert not any("rips" in note for note in city_map(nobody, town).page.notes)
+
+
+def trips_of(page: object) -> set[int]:
+    """Return whose trips a page draws."""
+    (data,) = [child.data for child in page._children.values() if isinstance(child, RunData)]  # type: ignore[attr-defined]
+    return set(data["trips"]["user"]) if data["trips"] else set()
+
+
+def a_day_of_trips() -> pd.DataFrame:
+    """Return six trips of 35 vertices each by a hundred residents, as long as those of Monaco's day."""
+    rng = np.random.default_rng(2)
+    trips, vertices = 600, 35
+    depart = 25_200.0 + np.sort(rng.uniform(0.0, 7_000.0, (100, 6)), axis=1).ravel()
+    middle = np.array([EAST + 400.0, NORTH + 400.0])
+    way = (middle + rng.normal(0.0, 40.0, (trips, vertices, 2)).cumsum(axis=1)).reshape(-1, 2)
+    each = {
+        "user": np.repeat(np.arange(100), 6),
+        "trip": np.tile(np.arange(6), 100),
+        "mode": "walk",
+        "from_activity": "home",
+        "to_activity": "leisure",
+        "depart_s": depart,
+        "arrive_s": depart + 600.0,
+        "length_m": 2_000.0,
+    }
+    table = pd.DataFrame(each).loc[np.repeat(np.arange(trips), vertices)].reset_index(drop=True)
+    time = (depart[:, None] + np.linspace(0.0, 600.0, vertices)).ravel()
+    return table.assign(time_s=time, x_m=way[:, 0], y_m=way[:, 1])
 
 
 def test_a_whole_day_of_a_thousand_sites_fits_and_says_what_it_left_out(run: Results, town: City) -> None:
@@ -61,13 +110,13 @@ def test_a_whole_day_of_a_thousand_sites_fits_and_says_what_it_left_out(run: Res
     epochs = pd.concat([two.assign(epoch=2 * k + two.epoch) for k in range(42)], ignore_index=True)
     wide = pd.concat([run.tables["cells"].assign(x_m=run.tables["cells"].x_m + 800.0 * k) for k in range(15)])
     cells = pd.concat([wide.assign(epoch=2 * k + wide.epoch) for k in range(42)], ignore_index=True)
-    page = city_map(replace(run, sites=sites, epochs=epochs, tables={"cells": cells}), town)
+    tables = {"cells": cells, "paths": a_day_of_trips()}
+    page = city_map(replace(run, sites=sites, epochs=epochs, tables=tables), town)
     assert len(page.epochs) == 84
     assert page.size_bytes < 5_000_000
-    small = city_map(
-        replace(run, sites=sites, epochs=epochs, tables={"cells": cells}), town, limit_bytes=2_300_000
-    )
+    small = city_map(replace(run, sites=sites, epochs=epochs, tables=tables), town, limit_bytes=2_300_000)
     assert small.size_bytes < 2_300_000
+    assert len(trips_of(small)) < len(trips_of(page)) == 100
     assert any("kept here on cells of" in note for note in small.page.notes)
 
 

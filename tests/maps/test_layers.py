@@ -5,9 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from geoedge.city import City, PlaceTable
+from geoedge.city import City, PlaceTable, StreetNames
 from geoedge.maps import city_map
-from geoedge.maps.layers import land_layer, people_layer, place_layer, site_layer, street_layer
+from geoedge.maps.layers import (
+    LONGEST_NAME,
+    land_layer,
+    people_layer,
+    place_layer,
+    site_layer,
+    street_layer,
+)
 from geoedge.maps.levels import LevelScale
 from geoedge.maps.page import MapLayer
 from geoedge.maps.rundata import site_load
@@ -105,9 +112,16 @@ def test_hot_places_are_those_below_the_reliability() -> None:
 
 
 def test_people_have_a_colour_for_each_thing_they_do() -> None:
-    layer = people_layer()
-    assert layer.description["legends"][0]["names"] == ["Home", "Work", "Leisure", "Street"]
-    assert layer.description["colours"] == layer.description["legends"][0]["colours"]
+    layer = people_layer(trips=True)
+    doing, aims = layer.description["legends"]
+    assert doing["names"] == ["Home", "Work", "Leisure", "Street"]
+    assert layer.description["activities"] == ["home", "work", "leisure", "street"]
+    for colours in ("colours", "dark"):
+        assert layer.description["scale"][colours] == doing[colours]
+    assert aims["form"] == "lines"  # nobody is on the way to the street
+    for part in ("names", "colours", "dark"):
+        assert aims[part] == doing[part][:3]
+    assert len(people_layer(trips=False).description["legends"]) == 1
 
 
 def test_the_base_is_one_bundle_a_class_in_light_and_dark(town: City) -> None:
@@ -117,6 +131,20 @@ def test_the_base_is_one_bundle_a_class_in_light_and_dark(town: City) -> None:
     assert len(layer.description["dark_styles"]) == len(layer.description["styles"])
     (land,) = land_layer(town.boundary, town.to_lonlat).features
     assert len(land[1]) == 1
+
+
+def test_streets_bring_their_names_as_short_text_main_roads_first(town: City) -> None:
+    named = street_layer(town, 1.0).description["named"]
+    assert [name for name, _, _ in named] == [plain_text(n, LONGEST_NAME) for n in town.street_names.name]
+    assert [rank for _, rank, _ in named] == [0] + [1] * 9
+    assert max(len(name) for name, _, _ in named) == LONGEST_NAME
+    ((start, *_),) = named[0][2]
+    assert start == round(town.to_lonlat(town.street_names.xy[:1])[0, 0] / UNIT)
+    assert street_layer(town, 1.0, names=3).description["named"] == named[:3]
+    assert street_layer(replace(town, street_names=StreetNames.none()), 1.0).description["named"] == []
+    script = street_layer(town, 1.0).payload
+    assert "<" not in script
+    assert "{{" not in script
 
 
 def test_names_come_by_weight_and_those_of_landmarks_first(town: City) -> None:

@@ -1,9 +1,18 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from geoedge.city import City
-from geoedge.maps.outlines import STREET_CLASSES, scale_bar, street_lines
+from geoedge.city.names import NamedWay, name_streets
+from geoedge.maps.outlines import (
+    FINEST_NAMED_M,
+    SHORTEST_NAMED_M,
+    STREET_CLASSES,
+    named_lines,
+    scale_bar,
+    street_lines,
+)
 
 
 def test_every_street_is_drawn_once_whatever_its_directions_and_modes(town: City) -> None:
@@ -42,3 +51,18 @@ def test_pieces_are_joined_into_long_lines(town: City) -> None:
 )
 def test_a_scale_bar_is_as_long_as_fits_in_round_numbers(longest: float, length: float, words: str) -> None:
     assert scale_bar(longest) == (length, words)
+
+
+def test_named_streets_are_few_smooth_lines_and_the_weightiest_stay() -> None:
+    x = np.arange(0.0, 400.0, 10.0)
+    wavy = np.column_stack([x, np.where(np.arange(40) % 2, 0.4 * FINEST_NAMED_M, 0.0)])
+    stub = np.array([(0.0, 900.0), (SHORTEST_NAMED_M - 1, 900.0)])
+    ways = [("Wavy", 1, wavy), ("Stub", 0, stub), ("Path", 2, wavy + 500.0), ("Wavy", 1, stub + 50.0)]
+    names = name_streets([NamedWay(*way) for way in ways], np.asarray)
+    found = list(named_lines(names, 1.0, 10))
+    assert [(name, rank, len(lines)) for name, rank, lines in found] == [("Wavy", 1, 1), ("Path", 2, 1)]
+    assert all(len(lines[0].coords) == 2 for _, _, lines in found)
+    assert [name for name, _, _ in named_lines(names, 1.0, 2)] == ["Wavy"]  # the stub counts, and has no room
+    assert list(named_lines(names, 1.0, 0)) == []
+    none = type(names).none()
+    assert list(named_lines(none, 1.0, 10)) == []

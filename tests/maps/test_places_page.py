@@ -59,6 +59,7 @@ def made(town: City, count: int = 9, built: int = 5) -> PlacesPlan:
             int(place),
             names[place],
             layout.kind[place],
+            HOSTILE[k % len(HOSTILE)],
             float(lonlat[place, 0]),
             float(lonlat[place, 1]),
             workload.profile_names[held[place]],

@@ -7,12 +7,15 @@ import pandas as pd
 import pytest
 
 from geoedge.city import City
+from geoedge.maps import city_map
 from geoedge.maps.levels import LevelScale
+from geoedge.maps.page import RunData
 from geoedge.maps.rundata import association, day_totals, event_rows, ground, moves, site_columns, site_names
 from geoedge.maps.view import RunView
 from geoedge.policies import POLICIES
 from geoedge.results import Results
-from tests.maps.conftest import make_events
+from geoedge.texts import plain_text
+from tests.maps.conftest import HOSTILE, make_events
 from tests.maps.test_levels import decoded
 
 
@@ -23,6 +26,14 @@ def test_every_number_of_a_site_comes_back(run: Results) -> None:
         for epoch, text in enumerate(column["epochs"]):
             given = run.epochs[run.epochs.epoch == epoch].sort_values("site")[name].to_numpy(dtype=float)
             np.testing.assert_allclose(decoded(text, scale), given, rtol=2e-3, atol=2e-4)
+
+
+def test_sites_bring_their_street_as_text(run: Results, town: City) -> None:
+    data = next(child.data for child in city_map(run, town)._children.values() if isinstance(child, RunData))
+    assert data["sites"]["street"] == [plain_text(street) for street in (*HOSTILE[1:], HOSTILE[0])]
+    old = replace(run, sites=run.sites.drop(columns="street"))
+    data = next(child.data for child in city_map(old, town)._children.values() if isinstance(child, RunData))
+    assert data["sites"]["street"] == [""] * len(HOSTILE)
 
 
 def test_a_site_without_a_name_has_its_number(run: Results) -> None:
@@ -71,6 +82,12 @@ def test_moves_keep_the_numbers_behind_them(run: Results) -> None:
     assert second["realised"] is None
     assert "<b>agent</b>" in first["reason"]
     assert moves(pd.DataFrame()) == []
+
+
+def test_a_move_chosen_by_more_than_its_epoch_names_its_horizon(run: Results) -> None:
+    told = moves(run.actions.assign(horizon_gain=[0.012, 0.004], horizon_epochs=3))
+    assert "horizon_gain" not in told[0]  # the same in both
+    assert (told[1]["predicted"], told[1]["horizon_gain"], told[1]["horizon_epochs"]) == (0.001, 0.004, 3)
 
 
 def test_events_end_with_the_run_and_name_their_sites(run: Results) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from geoedge.city import City
 from geoedge.maps.levels import LevelScale
-from geoedge.maps.samples import SMOOTH_M, mix, people, waits, with_people
+from geoedge.maps.samples import SMOOTH_M, Served, mix, people, waits, with_people
 from geoedge.results import Results
-from geoedge.theory import wait_cdf
+from geoedge.theory import relaxation_time, transient_wait_tail, wait_cdf
 from tests.maps.conftest import CELL, EAST, NORTH
 from tests.maps.test_levels import decoded
 
@@ -41,6 +41,7 @@ def test_erlangs_formula_stands_at_the_sites_own_load(run: Results) -> None:
     expected = wait_cdf(found["top_s"][2] * ROOTS**2, rate, 0.5, 5)
     np.testing.assert_allclose(decoded(found["erlang"][2], scale), expected, atol=1e-4)
     assert found["overloaded"] == [0] * 6
+    assert found["restless"] == [0] * 6
 
 
 def test_a_site_that_failed_for_a_while_got_its_requests_in_the_rest_of_the_epoch(run: Results) -> None:
@@ -65,7 +66,49 @@ def test_a_site_asked_for_more_than_it_has_is_counted_and_knows_no_end(run: Resu
     found = waits(replace(run, records=table))
     assert found is not None
     assert found["overloaded"] == [1, 1, 1, 1, 1, 0]
+    assert found["restless"] == [1, 1, 1, 1, 1, 0]
     assert decoded(found["erlang"][0], LevelScale(**found["scale"])).max() == 0.0
+
+
+def near_capacity(utilization: float) -> Served:
+    """Return one site of two servers and services of 1 s, an hour of warm-up at half of it and an hour at that."""
+    asked = np.array([3600, round(7200 * utilization)])
+    epoch = np.repeat([0, 1], asked)
+    service = np.tile([0.5, 1.5], len(epoch) // 2)
+    served = Served(np.zeros_like(epoch), epoch, np.where(epoch > 0, 0.2, 9.0), service, epoch == 1, (2, 1))
+    served.servers, served.open_s = np.full((2, 1), 2.0), np.full((2, 1), 3600.0)
+    served.rate = asked[:, None] / 3600.0
+    served.offered = served.rate.copy()
+    return served
+
+
+def test_the_warm_up_feeds_the_queue_but_does_not_count() -> None:
+    served = near_capacity(0.95)
+    assert served.count.ravel().tolist() == [0, 6840]
+    assert served.asked.ravel().tolist() == [3600, 6840]
+    assert set(served.wait_s.tolist()) == {0.2}
+    times = np.array([0.0, 2.0, 10.0])
+    both = transient_wait_tail(times, [1.0, 1.9], [1.0, 1.0], [2, 2], [3600.0, 3600.0])
+    np.testing.assert_allclose(served.in_time(times), both[1])
+    assert (both[1] > transient_wait_tail(times, [1.9], [1.0], [2], [3600.0])[0]).all()
+
+
+def test_a_queue_rests_if_it_relaxes_while_its_site_is_open() -> None:
+    served = near_capacity(0.95)
+    longest = float(relaxation_time(1.9, 1.0, 2))
+    assert served.rests().ravel().tolist() == [True, True]
+    served.open_s[1] = 0.99 * longest
+    assert served.rests().ravel().tolist() == [True, False]
+    assert near_capacity(1.0).rests().ravel().tolist() == [True, False]
+
+
+def test_the_error_of_a_load_is_that_of_arrivals_and_of_services() -> None:
+    served = near_capacity(0.5)
+    np.testing.assert_allclose(served.service_scv, 0.25)
+    np.testing.assert_allclose(served.load_errors(), np.sqrt(1.25 / 3600.0))
+    assert served.waiting_scv() == pytest.approx(0.25)
+    idle = Served(*(np.zeros(0, dtype=kind) for kind in (np.int64, np.int64, float, float, bool)), (2, 1))
+    assert np.isnan(idle.waiting_scv())
 
 
 def test_requests_that_nobody_served_are_left_out(run: Results) -> None:

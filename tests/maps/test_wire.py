@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geoedge.errors import OutputError
-from geoedge.maps.wire import UNIT, encode_lines, encode_point, encode_polygons, script_json
+from geoedge.maps.wire import UNIT, encode_lines, encode_paths, encode_point, encode_polygons, script_json
 from geoedge.maps.words import byte_count, clock, percent, points, rate, seconds
 
 PLACES = st.lists(st.tuples(st.floats(-180, 180), st.floats(-85, 85)), min_size=2, max_size=30)
@@ -34,6 +34,13 @@ def test_a_line_comes_back_within_half_a_unit(places: list[tuple[float, float]])
         assert lines == []
     else:
         np.testing.assert_allclose(decoded(lines[0]), units[kept] * UNIT, rtol=0, atol=1e-9)
+
+
+@given(st.lists(PLACES, min_size=1, max_size=3))
+def test_paths_come_back_with_every_point(ways: list[list[tuple[float, float]]]) -> None:
+    places, path = np.concatenate(ways), np.repeat(np.arange(len(ways)), [len(way) for way in ways])
+    for way, found in zip(ways, encode_paths(places, path), strict=True):
+        np.testing.assert_allclose(decoded(found), np.rint(np.array(way) / UNIT) * UNIT, rtol=0, atol=1e-9)
 
 
 def test_polygons_keep_holes_and_parts_and_leave_the_closing_point_to_the_page() -> None:

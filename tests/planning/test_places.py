@@ -219,6 +219,9 @@ def test_the_plan_as_plain_values_and_as_csv(made) -> None:
     rows = list(csv.DictReader(io.StringIO(made.to_csv())))
     assert [int(row["place"]) for row in rows] == [row.place for row in made.order]
     assert [row["profile"] for row in rows] == [row.profile for row in made.order]
+    streets = made.study.city.street_names.at(made.study.layout.xy)
+    assert [row["street"] for row in rows] == [streets[row.place] for row in made.order]
+    assert any(streets)
     west, south, east, north = 7.3, 43.7, 7.5, 43.8
     assert all(west < float(r["lon"]) < east and south < float(r["lat"]) < north for r in rows)
     assert made.figure().get_axes()
@@ -226,9 +229,10 @@ def test_the_plan_as_plain_values_and_as_csv(made) -> None:
 
 def test_names_are_quoted_whole(made) -> None:
     hostile = '=1+1"\n;<script>'
-    row = replace(made.order[0], name=hostile)
+    row = replace(made.order[0], name=hostile, street=hostile[::-1])
     rows = list(csv.DictReader(io.StringIO(replace(made, order=(row,)).to_csv())))
     assert rows[0]["name"] == hostile
+    assert rows[0]["street"] == hostile[::-1]
 
 
 def test_what_cannot_be_reached_is_said(eight) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import geoedge as ge
 from geoedge.errors import GeoEdgeError
-from geoedge.planning.inputs import hardware_knobs, plan_inputs
+from geoedge.planning.inputs import hardware_knobs, placement_limits, plan_inputs
 from geoedge.theory import minimum_density, sensitivities, solve
 from geoedge.workload import build_workload
 
@@ -35,6 +35,15 @@ def test_limits_come_from_the_scenario(paper) -> None:
     assert limits.memory_budget_bytes == GIB
     assert limits.least.tolist() == [0.2, 0.0, 0.0]
     assert limits.most.tolist() == [1.0, 1.0, 0.3]  # the deep profile alone is deep
+
+
+def test_a_cap_of_all_deep_profiles_is_that_of_the_only_one_or_refused(paper) -> None:
+    limits = plan_inputs(paper.override({"control.deep_cap": 0.5, "control.deep_share_cap": 0.3})).limits
+    assert limits.most.tolist() == [1.0, 1.0, 0.3]
+    monaco = ge.load_scenario("monaco").override({"control.deep_share_cap": 0.3})
+    workload = build_workload(monaco.workload, monaco.hardware)
+    with pytest.raises(GeoEdgeError, match=r"deep_share_cap = 0.3: .* not that of agent, guide together"):
+        placement_limits(monaco, workload)
 
 
 def test_the_plan_keeps_them_and_gains(made) -> None:

@@ -13,6 +13,7 @@ from geoedge.report.page.moved import (
     ledger_grid,
     moved_words,
     repairs_of,
+    still_grid,
     totals_grid,
 )
 from geoedge.report.page.told import Told
@@ -107,3 +108,70 @@ def test_moves_of_one_run_are_counted_and_of_several_averaged(told: Told) -> Non
     assert [row[1] for row in single.rows] == ["0", "2"]
     assert several.note.startswith("Mean of the paired runs.")
     assert single.note.startswith("One pair of runs.")
+
+
+# -- gains over a horizon, and decisions to do nothing --------------------------------------------------
+
+
+def ahead(told: Told) -> Told:
+    """Return the run as one of a planner that looks three epochs ahead."""
+    actions = told.results.actions.assign(horizon_gain=[0.001, 0.014], horizon_epochs=3)
+    promised = told.results.tables["control_epochs"].assign(horizon_gain=[0.0, 0.015])
+    return with_actions(told, actions, control_epochs=promised)
+
+
+def test_gains_over_a_horizon_stand_beside_those_of_the_epoch_and_name_it(told: Told) -> None:
+    plain, further = ledger_grid(told), ledger_grid(ahead(told))
+    assert plain is not None
+    assert further is not None
+    assert "mean of 3 epochs" not in plain.columns
+    assert further.columns[-3:] == ["predicted gain", "in hindsight", "mean of 3 epochs"]
+    assert [row[:-1] for row in further.rows] == plain.rows
+    assert [row[-1] for row in further.rows] == ["+0.0010", "+0.0140"]
+    assert "chosen by the predicted mean over 3 epochs ahead" in further.note
+    assert totals(ahead(told)) == totals(told) | {"mean over the horizon, all moves": "+0.0150 (3 epochs)"}
+    both = {row[0]: row[1:] for row in totals_grid([told, ahead(told)]).rows}
+    assert both["mean over the horizon, all moves"] == ["–", "+0.0150 (3 epochs)"]
+    epochs = epochs_grid(ahead(told))
+    assert epochs is not None
+    assert epochs.columns[-1] == "mean of 3 epochs so far"
+    assert [row[-1] for row in epochs.rows] == ["+0.0000", "+0.0150"]
+    assert "each for the epoch that started" in epochs.note
+
+
+DECIDED = pd.DataFrame(
+    {
+        "epoch": [1, 2, 3],
+        "time_s": [28_800.0, 32_400.0, 36_000.0],
+        "actions": [2, 0, 0],
+        "horizon_epochs": [1, 1, 0],
+        "looked_at": [6, 4, 0],
+        "left_out": ["", "migrate site 2 a -> b; site 3 b -> a", ""],
+        "left_out_gain": [float("nan"), 0.0008, float("nan")],
+        "left_out_solved": [False, True, False],
+        "unseen_gain": [float("nan"), 0.0004, float("nan")],
+        "why": ["nothing to gain", "least gain, budget", "absent"],
+    }
+)
+
+
+def test_epochs_without_a_move_say_why(told: Told) -> None:
+    grid = still_grid(with_actions(told, told.results.actions, decisions=DECIDED))
+    assert grid is not None
+    first, second = grid.rows
+    assert first[0] == "9:00" or first[0] == "09:00"
+    assert plain_text(HOSTILE[2]) in first[1]
+    assert plain_text(HOSTILE[3]) in first[1]
+    assert first[2:] == [
+        "it promised less than the least gain; its bytes were beyond what was left of the budget",
+        "+0.0008",
+        "4",
+        "+0.0004",
+    ]
+    assert second[1:3] == ["–", "the controller was down"]
+    assert grid.note.startswith("2 epochs of 3 without a move: 1 least gain and budget, 1 absent.")
+
+
+def test_a_run_that_does_not_tell_has_no_such_table(told: Told) -> None:
+    assert still_grid(with_actions(told, told.results.actions, decisions=DECIDED.drop(columns="why"))) is None
+    assert still_grid(with_actions(told, told.results.actions, decisions=DECIDED.head(1))) is None

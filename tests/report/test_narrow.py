@@ -63,3 +63,15 @@ def test_words_give_way_first() -> None:
 
 def test_text_is_printed_as_it_is() -> None:
     assert printed(Text("Controller (none): no moves."), 60) == "Controller (none): no moves.\n"
+
+
+def test_heads_fold_before_numbers_or_other_heads_are_cut() -> None:
+    made = table("", "name", "a long heading", "utilisation", left=1)
+    made.columns[0].no_wrap = True
+    made.add_row("x" * 20, "1.00", "0.50")
+    (part,) = parts(made, 48)
+    assert part is not made
+    text = printed(made, 48)
+    assert "utilisation" in text
+    assert "x" * 20 in text
+    assert "…" not in text

@@ -15,6 +15,7 @@ import pytest
 
 from geoedge.city import City
 from geoedge.errors import GeoEdgeError, OutputError
+from geoedge.maps.samples import Served
 from geoedge.report.page import ReportPage, report_page
 from geoedge.report.page.blocks import Grid, Tiles
 from geoedge.report.page.compose import _key_numbers
@@ -280,6 +281,24 @@ def test_a_wait_in_the_last_digits_is_none(one: Results) -> None:
     waits = np.full(one.records.num_rows, 1e-11)
     run = replace(one, records=one.records.set_column(place, "wait_s", pa.array(waits)))
     assert list(waits_grid([Told("one", run)]).rows[0]) == ["requests that wait at all", "0.0%"]
+
+
+def test_the_tail_of_the_waits_stands_beside_the_queue_formula(one: Results) -> None:
+    grid = waits_grid([Told("one", one)])
+    said = dict(grid.rows[-6:])
+    served, waits = Served.of(one), one.column("wait_s")[one.column("site") >= 0]
+    mark = float(np.quantile(waits, 0.99))
+    at_rest = served.erlang(np.full((served.count.shape[1], 1), mark))[:, 0]
+    sites = served.count.sum(axis=0)
+    assert said["wait longer than 99% do: simulated"] == f"{(waits > mark).mean():.2%}"
+    assert said["the same by M/M/c in its time"] == f"{served.in_time(np.array([mark]))[0]:.2%}"
+    assert said["the same by M/M/c at rest (Erlang C)"] == f"{1 - sites @ at_rest / sites.sum():.2%}"
+    assert said["requests at sites and epochs without time to come to rest"] == "0.0%"
+    errors = np.sqrt((1.0 + served.service_scv) / np.maximum(served.asked, 1))
+    assert said["standard error of a site's load in an epoch"] == (
+        f"{(errors * served.count).sum() / sites.sum():.1%}"
+    )
+    assert "too short to know its load" in grid.note
 
 
 def test_a_head_line_that_is_cut_says_so(one: Results, town: City) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -106,3 +107,38 @@ def test_an_interval_around_the_number_is_half_of_it_and_another_one_both_ends()
 )
 def test_a_number_with_half_of_its_interval(asked, given, words) -> None:
     assert with_half(*asked, **given) == words
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_hottest_sites_name_their_street_as_text_on_any_terminal(width: int) -> None:
+    base = told(1)
+    streets = ["[red]Rue\x1b[31m \u202egnp\x07", "x" * 500]
+    out = io.StringIO()
+    results = replace(base, sites=base.sites.assign(street=streets))
+    print_run(results, console=Console(file=out, width=width))
+    text = out.getvalue()
+    assert "[red]Rue[31m" in text
+    assert "xxxxxxxx" in text
+    assert not {"\x1b", "\u202e", "\x07"} & set(text)
+    table = text[text.index("Hottest sites") : text.index("Controller")].splitlines()
+    assert max(map(len, table)) <= width
+    assert all(head in " ".join(table).split() for head in ("street", "requests", "utilisation", "kind"))
+
+
+def test_gains_over_a_horizon_are_named() -> None:
+    ahead = told(1)
+    actions = ahead.actions.assign(horizon_gain=0.02, horizon_epochs=3)
+    promised = ahead.tables["control_epochs"].assign(horizon_gain=0.02)
+    text = printed(replace(ahead, actions=actions).with_tables(control_epochs=promised))
+    assert text.count("mean of 3 epochs") == 2
+    assert "mean of" not in printed(told(1))
+
+
+def test_epochs_without_a_move_are_counted_with_why() -> None:
+    decisions = pd.DataFrame({"epoch": [1, 2, 3], "actions": [1, 0, 0], "why": ["cap", "floor", "floor"]})
+    words = "2 epochs of 3 without a move: 2 floor"
+    assert words in printed(told(1).with_tables(decisions=decisions))
+    none = told(1).with_tables(decisions=decisions.tail(2))
+    assert "no moves. 2 epochs of 2 without a move: 2 floor." in printed(
+        replace(none, actions=none.actions.head(0))
+    )

@@ -11,6 +11,7 @@ import pytest
 
 from geoedge.answers import answer_metrics
 from geoedge.errors import GeoEdgeError
+from geoedge.results import Results
 from tests.results.made import CREATED, make_results
 
 
@@ -59,6 +60,16 @@ def test_site_table_puts_the_worst_first() -> None:
     assert list(table["missed"]) == [1, 0]
     assert table["share_of_all_misses"].sum() == 1.0
     assert list(table["mean_wait_s"]) == [0.75, 0.0]
+
+
+def test_sites_know_their_street_and_older_runs_have_none(tmp_path: Path) -> None:
+    old = make_results()
+    assert Results.load(old.save(tmp_path / "old")).streets == ["", ""]
+    assert list(old.site_table()["street"]) == ["", ""]
+    named = make_results(sites=old.sites.assign(street=["<b>Rue</b>", ""]))
+    again = Results.load(named.save(tmp_path / "new"))
+    assert again.streets == ["<b>Rue</b>", ""]
+    assert list(again.site_table()["street"]) == ["", "<b>Rue</b>"]  # most misses first
 
 
 def test_a_sites_utilisation_is_busy_seconds_over_servers_seconds() -> None:

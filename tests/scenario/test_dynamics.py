@@ -10,7 +10,7 @@ from geoedge.scenario.dynamics import EVENT_KEYS, EventConfig
 
 GOOD = {
     "flash_crowd": {"start_hour": 18.0, "duration_s": 3600.0, "people": 2000, "place": "Casino"},
-    "site_failure": {"per_day": 4.0, "duration_s": 600.0, "count": 2},
+    "site_failure": {"per_day": 4.0, "duration_s": 600.0, "count": 2, "detection_s": 5.0},
     "backhaul_loss": {"start_hour": 18.0, "duration_s": 600.0, "rate_left": 0.1, "sites": [0, 3]},
     "catalogue_partition": {"start_hour": 18.0, "duration_s": 600.0},
     "controller_down": {"per_day": 1.0, "duration_s": 1800.0},
@@ -83,6 +83,8 @@ def test_announced_crowds_and_stated_drifts_are_expected_and_nothing_else(monaco
         (changed("site_failure", sites=[1]), "needs one of sites, count, or a place"),
         (changed("site_failure", count=None, sites=[1, 1]), "site 1 is named 2 times"),
         (changed("site_failure", radius_m=50.0), "around which place?"),
+        (changed("site_failure", detection_s=-1.0), "≥ 0 and ≤ 86400"),
+        (changed("controller_down", detection_s=5.0), "a controller_down takes duration_s"),
         (changed("backhaul_loss", rate_left=1.0), "≥ 0 and < 1"),
         (changed("controller_down", people=3), "a controller_down takes duration_s"),
         (

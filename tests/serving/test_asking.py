@@ -137,13 +137,28 @@ class World(Agenda):
     """Sites, doors, routers and reports, event by event."""
 
     def __init__(
-        self, sites, policy, numbers, *, shift, routers, noise, own, reach, close, reopen, redirects, seed
+        self,
+        sites,
+        policy,
+        numbers,
+        *,
+        shift,
+        routers,
+        noise,
+        own,
+        reach,
+        close,
+        reopen,
+        redirects,
+        seed,
+        toll=0.0,
     ):
         super().__init__()
         self.__dict__.update(sites)
         self.n, self.c, self.shift = len(self.xy), list(self.concurrency), shift
         self.policy, self.numbers, self.reach = policy, numbers, reach
         self.close, self.reopen, self.redirects, self.seed = close, reopen, redirects, seed
+        self.toll = toll
         self.routers, self.own = routers, own
         self.noise = math.sqrt(math.log1p(noise * noise))
         self.held = self.prefill.copy()
@@ -151,6 +166,7 @@ class World(Agenda):
         self.queue, self.air = [deque() for _ in range(self.n)], [set() for _ in range(self.n)]
         self.running, self.services = [{} for _ in range(self.n)], [[] for _ in range(self.n)]
         self.door, self.full = ["open"] * self.n, [False] * self.n
+        self.told = [None] * self.n
         self.heard = [None] * routers
         self.sent = [[0] * self.n for _ in range(routers)]
         self.log, self.requests = {}, {}
@@ -163,7 +179,7 @@ class World(Agenda):
         return len(self.air[i]) + len(self.queue[i]) + len(self.running[i])
 
     def judge(self, i):
-        if self.close is None:
+        if self.close is None or self.told[i] is not None:
             return
         if self.full[i] and self.admitted(i) <= self.reopen * self.c[i]:
             self.full[i] = False
@@ -179,7 +195,7 @@ class World(Agenda):
         self.start(time, i)
 
     def start(self, time, i):
-        while self.queue[i] and len(self.running[i]) < self.c[i]:
+        while self.told[i] is None and self.queue[i] and len(self.running[i]) < self.c[i]:
             k = self.queue[i].popleft()
             q, mark = self.requests[k]["q"], self.requests[k]["mark"]
             service = self.held[i, q] + mark * self.decode[q]
@@ -195,8 +211,27 @@ class World(Agenda):
         self.judge(i)
         self.start(time, i)
 
+    def fall_silent(self, time, i):
+        """Who has no first token begins again, before those that wait; nobody hears of it."""
+        self.told[i] = len(self.queue[i]) + len(self.running[i])
+        held = []
+        for k in self.running[i]:
+            if self.log[k]["started"] + self.log[k]["prefill"] > time:
+                held.append((self.log[k]["arrived"], self.log[k]["started"], k))
+                for name in ("started", "prefill", "finished"):
+                    del self.log[k][name]
+            else:
+                self.log[k]["finished"] = time
+        self.running[i], self.full[i] = {}, False
+        self.queue[i].extendleft(k for _, _, k in sorted(held, reverse=True))
+
+    def wake(self, time, i):
+        self.told[i] = None
+        self.judge(i)
+        self.start(time, i)
+
     def fail(self, time, i):
-        self.door[i] = "failed"
+        self.door[i], self.told[i] = "failed", None
         lost = sorted(
             [*self.air[i], *self.queue[i]]
             + [k for k in self.running[i] if self.log[k]["started"] + self.log[k]["prefill"] > time]
@@ -219,7 +254,7 @@ class World(Agenda):
 
     def state(self, i):
         mean = (PRIOR * self.means[i] + sum(self.services[i])) / (PRIOR + len(self.services[i]))
-        there = len(self.queue[i]) + len(self.running[i])
+        there = len(self.queue[i]) + len(self.running[i]) if self.told[i] is None else self.told[i]
         ahead, slope = max(there + 1 - self.c[i], 0), mean / self.c[i]
         return {
             "wait": ahead * slope,
@@ -304,17 +339,17 @@ class World(Agenda):
             self.rejected[int(np.argmin(far)) if asked is None else asked] += 1
             self.log[k] = {"site": -1, "redirects": about["asked"]}
             return
-        radio = XI * far[i]
+        radio, late = XI * far[i], sent_on * self.toll
         self.log[k] = {
             "site": i,
             "radio": radio,
-            "arrived": time + self.shift * radio,
+            "arrived": time + late + self.shift * radio,
             "redirects": about["asked"],
         }
         self.sent[r][i] += 1
         self.air[i].add(k)
-        if self.shift:
-            self.at(time + radio, self.arrive, k, about["life"])
+        if self.shift or late:
+            self.at(self.log[k]["arrived"], self.arrive, k, about["life"])
         else:
             self.arrive(time, k, about["life"])
         self.judge(i)
@@ -344,11 +379,15 @@ def draw_sites(rng, n):
     }
 
 
-def act(rng, engine, world, time):
+LOUD = ["change", "change", "fail", "fail", "recover", "recover", "recover", "close"]
+QUIET = ["change", "silent", "silent", "silent", "fail", "recover", "recover", "close"]
+
+
+def act(rng, engine, world, time, kinds):
     """Let a few sites change, fail, recover and close, in both worlds; return how many requests were lost."""
     lost = 0
     for i in rng.permutation(world.n)[:4].tolist():
-        kind = rng.choice(["change", "change", "fail", "fail", "recover", "recover", "recover", "close"])
+        kind = rng.choice(kinds)
         if kind == "change":
             servers, prefill = int(rng.integers(1, 5)), rng.uniform(0.05, 0.6, 2)
             engine.reconfigure(i, concurrency=servers, prefill_row=prefill)
@@ -356,6 +395,12 @@ def act(rng, engine, world, time):
         elif kind == "fail" and world.door[i] != "failed":
             lost += engine.fail(i)
             world.fail(time, i)
+        elif kind == "silent" and world.door[i] != "failed" and world.told[i] is None:
+            engine.fall_silent(i)
+            world.fall_silent(time, i)
+        elif kind == "recover" and world.told[i] is not None:
+            engine.recover(i)
+            world.wake(time, i)
         elif kind == "recover" and world.door[i] == "failed":
             engine.recover(i)
             world.door[i] = "open"
@@ -366,7 +411,17 @@ def act(rng, engine, world, time):
 
 
 def both(
-    seed, policy, hearing=(0.7, 0.0), options=CROWDED, *, numbers=None, shift=True, reach=0.4, n=7, m=400
+    seed,
+    policy,
+    hearing=(0.7, 0.0),
+    options=CROWDED,
+    *,
+    numbers=None,
+    shift=True,
+    reach=0.4,
+    n=7,
+    m=400,
+    kinds=LOUD,
 ):
     """Run engine and brute-force world over a few stretches with changes between them; return both, the sums and the lost."""
     rng = np.random.default_rng(seed)
@@ -387,7 +442,9 @@ def both(
             noise=options["noise"],
             counts_own=options["own"],
             reach_s=reach,
-            admission=Admission(options["close"], options["reopen"], options["redirects"]),
+            admission=Admission(
+                options["close"], options["reopen"], options["redirects"], options.get("toll", 0.0)
+            ),
             seed=seed,
         ),
         prompts=PROMPTS,
@@ -416,7 +473,7 @@ def both(
     sums, lost = [], 0
     for low, high in itertools.pairwise(np.linspace(0, horizon, 6)):
         if low > 0:
-            lost += act(rng, engine, world, float(low))
+            lost += act(rng, engine, world, float(low), kinds)
         inside = (created >= low) & (created < high)
         names = ("created_s", "x_km", "y_km", "request_type", "mark", "router")
         sums.append(engine.run(Requests(*(getattr(requests, name)[inside] for name in names)), high, advert))
@@ -439,6 +496,10 @@ def assert_same(engine, world, sums):
     }.items():
         expected = np.array([log[k].get(mine, np.nan) for k in range(len(records))])
         np.testing.assert_allclose(getattr(records, theirs), expected, rtol=1e-10, atol=1e-10, err_msg=mine)
+    begun = np.flatnonzero(~np.isnan(records.started_s))
+    shift = 0.0 if world.shift else records.radio_s[begun]
+    first = np.array([log[k]["started"] + log[k]["prefill"] for k in begun]) + shift
+    np.testing.assert_allclose(records.ttft_s[begun], first - records.created_s[begun], atol=1e-10)
     assert sum(s.rejected for s in sums).tolist() == world.rejected
     assert sum(s.redirected for s in sums).tolist() == world.redirected
 
@@ -450,6 +511,20 @@ def test_every_policy_against_brute_force(policy, hearing):
     for seed in range(3):
         engine, world, sums, _ = both(seed, policy, hearing, shift=seed != 1)
         assert_same(engine, world, sums)
+
+
+@pytest.mark.parametrize("policy", ["load_aware", "power_of_two", "llm_d"])
+@pytest.mark.parametrize("hearing", HEARING.values(), ids=HEARING.keys())
+@pytest.mark.parametrize(
+    "options", [PLAIN, PLAIN | {"own": True}, CROWDED], ids=["plain", "own counts", "crowded"]
+)
+def test_failures_that_nobody_knows_of_against_brute_force(policy, hearing, options):
+    """Sites fall silent, are found out, or come back before that."""
+    for seed in range(30, 34):
+        engine, world, sums, _ = both(seed, policy, hearing, options, shift=seed != 31, kinds=QUIET)
+        assert_same(engine, world, sums)
+        waiting = sum(len(queue) for queue in world.queue)
+        assert engine.records().counts()["waiting"] == waiting == sums[-1].waiting.sum()
 
 
 @pytest.mark.parametrize(
@@ -478,11 +553,20 @@ def test_other_numbers_than_a_policy_s_own(policy, numbers):
         {},
         {"close": 1.0, "reopen": 0.0, "redirects": 0},
         {"close": 1.5, "reopen": 1.0, "redirects": 100},
+        {"close": 1.0, "reopen": 0.5, "redirects": 3, "toll": 0.13},
         {"routers": 5},
         {"noise": 0.5},
         {"own": True},
     ],
-    ids=["one router", "no redirection", "everybody asked", "five routers", "noise", "own counts"],
+    ids=[
+        "one router",
+        "no redirection",
+        "everybody asked",
+        "time lost",
+        "five routers",
+        "noise",
+        "own counts",
+    ],
 )
 def test_one_option_at_a_time(policy, changes):
     for seed in (20, 21):
@@ -502,6 +586,12 @@ def test_reach_and_the_nearest():
 
 def test_the_small_worlds_are_hard_enough():
     """The comparisons have teeth: doors close and open, requests are lost, redirected and rejected, ties are broken."""
+    held = 0
+    for seed in range(30, 34):
+        engine, world, _, gone = both(seed, "power_of_two", kinds=QUIET)
+        held += gone + sum(len(world.queue[i]) for i in range(world.n) if world.told[i] is not None)
+        assert any(told is not None for told in world.told)
+    assert held > 40
     lost = redirected = rejected = waiting = 0
     for seed in range(3):
         engine, _, sums, gone = both(seed, "production_stack")

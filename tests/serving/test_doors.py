@@ -64,7 +64,10 @@ def at_origin(*created):
     policy=st.sampled_from(sorted(POLICIES)),
     close=st.sampled_from([None, 1.5, 4.0]),
     acts=st.lists(
-        st.tuples(st.sampled_from(["fail", "recover", "close", "change"]), st.integers(0, 5)),
+        st.tuples(
+            st.sampled_from(["fail", "fall_silent", "recover", "recover", "close", "change"]),
+            st.integers(0, 5),
+        ),
         max_size=12,
     ),
 )
@@ -94,6 +97,8 @@ def test_arrived_is_served_rejected_or_waiting(seed, policy, close, acts):
                 engine.reconfigure(site, concurrency=1 + seed % 3)
             else:
                 getattr(engine, act)(site)
+    for site in np.flatnonzero(engine.stations.sites["silent"]).tolist():
+        engine.fail(site)
     engine.finish()
     records = engine.records()
     assert records.counts()["waiting"] == records.counts()["in_flight"] == 0
@@ -123,6 +128,86 @@ def test_a_failed_site_loses_its_queue_and_what_has_no_first_token():
     np.testing.assert_allclose(r.wait_s, [0.0, 0.5, 0.4, 0.3, 0.0])
     np.testing.assert_allclose(r.ttft_s, [1.0, 1.51, 1.41, 1.31, 1.01])
     assert r.finished_s[0] == 2.0
+
+
+def test_what_a_silent_site_holds_is_sent_elsewhere_when_it_is_missed():
+    """Failed at 2, missed at 4: what had no token and what came meanwhile goes to the far site then."""
+    engine = line([2, 9], policy="nearest")
+    engine.run(at_origin(0.0, 1.5, 1.6, 1.7), 2.0)
+    engine.fall_silent(0)
+    sums = engine.run(at_origin(2.5, 3.5), 4.0)
+    assert engine.records().counts() == {"served": 1, "waiting": 5, "in_flight": 0, "rejected": 0}
+    assert (sums.routed[0], sums.arrivals[0], sums.started[0], sums.waiting[0]) == (2, 2, 0, 5)
+    assert (sums.running[0], sums.concurrency[0], sums.busy_s[0]) == (0, 0, 0.0)
+    assert engine.fail(0) == 5
+    assert engine.fail(0) == 0
+    engine.run(at_origin(4.5), 30.0)
+    r = engine.records()
+    assert r.site.tolist() == [0, 1, 1, 1, 1, 1, 1]
+    assert r.lost.tolist() == [0, 1, 1, 1, 1, 1, 0]
+    assert r.started_s.tolist() == [0.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.5]
+    np.testing.assert_allclose(r.ttft_s, [1.0, 3.51, 3.41, 3.31, 2.51, 1.51, 1.01])
+    assert r.finished_s[0] == 2.0
+
+
+def test_a_silent_site_that_comes_back_begins_with_what_it_holds():
+    """Failed at 2, back at 4: the second request runs again from its start, before those that waited."""
+    engine = line([2, 9], policy="nearest")
+    engine.run(at_origin(0.0, 1.5, 1.6, 1.7), 2.0)
+    engine.fall_silent(0)
+    engine.fall_silent(0)
+    engine.run(at_origin(3.0), 4.0)
+    engine.recover(0)
+    assert engine.fail(1) == 0
+    sums = engine.run(at_origin(4.5), 30.0)
+    r = engine.records()
+    assert r.site.tolist() == [0] * 6
+    assert r.lost.tolist() == [0] * 6
+    assert r.started_s.tolist() == [0.0, 4.0, 4.0, 7.0, 7.0, 10.0]
+    np.testing.assert_allclose(r.ttft_s, [1.0, 3.5, 3.4, 6.3, 5.0, 6.5])
+    assert (sums.arrivals[0], sums.started[0]) == (1, 5)
+
+
+@pytest.mark.parametrize("routers", [1, 2])
+@pytest.mark.parametrize("period", [0.0, 0.5])
+def test_routers_go_by_what_a_silent_site_last_said(routers, period):
+    """It was idle: they send all to it, however many are held there."""
+    engine = line([2, 9], policy="load_aware", options=RoutingOptions(routers=routers))
+    engine.run(Requests.none(), 2.0, Advert("state", telemetry_period_s=period))
+    engine.fall_silent(0)
+    engine.run(at_origin(*np.linspace(2.0, 9.0, 40)), 10.0)
+    assert engine.records().site.tolist() == [0] * 40
+    assert engine.advertised_wait_s.tolist() == [0.0, 0.0]
+    engine.recover(0)
+    sums = engine.run(at_origin(*np.linspace(10.6, 11.0, 10)), 11.0)
+    assert sums.routed.tolist() == [0, 10]
+
+
+def test_a_silent_site_turns_nobody_away():
+    admission = Admission(close_threshold=1.0, reopen_threshold=0.5)
+    engine = line([1, 9], policy="nearest", options=RoutingOptions(admission=admission))
+    engine.run(at_origin(0.0, 0.1), 0.2)
+    engine.fall_silent(0)
+    engine.run(at_origin(0.3, 0.4), 0.5)
+    assert engine.records().site.tolist() == [0, 1, 0, 0]
+    engine.recover(0)
+    engine.run(at_origin(0.6), 0.7)
+    assert engine.records().site.tolist() == [0, 1, 0, 0, 1]
+
+
+def test_a_silent_site_may_be_changed_and_stays_silent():
+    engine = line([1, 9], policy="nearest")
+    engine.fall_silent(0)
+    engine.run(at_origin(0.0, 0.1, 0.2), 1.0)
+    engine.reconfigure(0, concurrency=3)
+    assert engine.run(Requests.none(), 2.0).started[0] == 0
+    engine.reconfigure(0, concurrency=2)
+    assert engine.run(Requests.none(), 3.0).started[0] == 0
+    engine.recover(0)
+    assert engine.run(Requests.none(), 4.0).started[0] == 2
+    engine.fall_silent(0)
+    engine.finish()
+    assert engine.records().counts()["waiting"] == 1, "nobody will ever serve it"
 
 
 def test_a_site_recovers_empty_with_all_its_servers():
@@ -192,6 +277,23 @@ def test_redirection_to_the_next_best():
         assert engine.records().site.tolist() == sites
 
 
+@pytest.mark.parametrize("shifts", [True, False])
+def test_a_redirection_takes_time(shifts):
+    """Two closed doors, a quarter of a second each: it is part of the TTFT, and of nobody else's."""
+    admission = Admission(close_threshold=1.0, reopen_threshold=0.5, redirects=2, redirect_s=0.25)
+    engine = line([1, 1, 1], policy="nearest", options=RoutingOptions(admission=admission))
+    engine.shift = float(shifts)
+    engine.routing.way = engine.routing.way._replace(shift=float(shifts))
+    sums = engine.run(at_origin(0.0, 0.1, 0.2), 0.5)
+    assert sums.in_flight.tolist() == [0, 0, 1], "it is still on its way"
+    engine.run(Requests.none(), 9.0)
+    r, radio = engine.records(), np.array([0.0, 0.01, 0.09])
+    assert r.redirects.tolist() == [0, 1, 2]
+    np.testing.assert_allclose(r.arrived_s, [0.0, 0.35, 0.7] + shifts * radio)
+    np.testing.assert_allclose(r.wait_s, [0.0, 0.25, 0.5])
+    np.testing.assert_allclose(r.ttft_s - radio, [1.0, 1.25, 1.5])
+
+
 def test_believed_prefill_routes_and_held_prefill_serves():
     """Routers follow a stale catalogue to a site that holds nothing any more; a type that no profile serves stays away."""
     engine = line([9, 9], policy="prefix_only")
@@ -221,6 +323,8 @@ def test_a_policy_that_hears_nothing_minds_no_advert(advert):
         (lambda: Admission(2.0, 2.0), "reopen_threshold"),
         (lambda: Admission(None, 2.0), "close_threshold"),
         (lambda: Admission(2.0, redirects=-1), "redirects"),
+        (lambda: Admission(2.0, redirect_s=-0.1), "redirect_s"),
+        (lambda: Admission(2.0, redirect_s=np.inf), "redirect_s"),
         (lambda: RoutingOptions(routers=0), "routers"),
         (lambda: RoutingOptions(noise=-1.0), "noise"),
         (lambda: line([1]).close(1), "site"),

@@ -475,6 +475,57 @@ def test_a_fetch_that_has_become_too_slow_is_called_off_and_what_has_come_is_cou
     assert turns.stall_s[2] > 10.0
 
 
+def talking(x_km):
+    """Return an engine of two sites on the clock of 11 s; the second turn is about to be asked at a place."""
+    rules = make_rules(np.zeros((2, 1)), [10], handover="migrate", backhaul_bytes_per_s=1e5)
+    engine = ServingEngine(
+        [[0.0, 0.0], [9.0, 0.0]],
+        0,
+        1,
+        np.full((2, 1), seconds(960)),
+        [1.0],
+        delay_coefficient=0.001,
+        delay_exponent=ALPHA,
+        policy="nearest",
+        sessions=rules,
+    )
+    here = Requests([0.0], [0.0], [0.0], [0], [1.0], turns=Turns([0], [0], [960]))
+    engine.run(here, 11.0)
+    return engine, Requests([11.0], [x_km], [0.0], [0], [1.0], turns=Turns([0], [1], [1300]))
+
+
+def test_a_silent_site_is_believed_to_keep_states_and_sends_none():
+    engine, second = talking(9.0)
+    engine.fall_silent(0)
+    engine.run(second, 11.0)
+    engine.finish()
+    records, turns = engine.records(), engine.turn_records()
+    assert records.site.tolist() == [0, 1]
+    assert turns.outcome.tolist() == [FRESH, LOST]
+    assert turns.moved_bytes[1] == 0
+    assert records.prefill_s[1] == pytest.approx(float(seconds(1300)))
+
+
+@pytest.mark.parametrize("x_km", [0.0, 9.0])
+def test_a_silent_site_that_comes_back_has_lost_the_states_of_the_turns_it_holds(x_km):
+    """A turn that stays, and one whose state has come for three seconds of nine."""
+    engine, second = talking(x_km)
+    site = int(x_km > 0)
+    engine.run(second, 11.0)
+    assert engine.turn_records().outcome[1] == (MIGRATE if site else STAY)
+    engine.fall_silent(site)
+    engine.run(Requests.none(), 14.0)
+    engine.recover(site)
+    engine.finish()
+    records, turns = engine.records(), engine.turn_records()
+    assert records.site[1] == site
+    assert records.started_s[1] == 14.0
+    assert turns.outcome[1] == LOST
+    assert turns.moved_bytes[1] == pytest.approx(3e5 if site else 0, abs=2)
+    assert records.prefill_s[1] == pytest.approx(float(seconds(1300)))
+    assert not engine.host_memory["held"].any()
+
+
 def test_nothing_is_fetched_over_a_backhaul_that_is_lost():
     for handover in ("by_cost", "migrate"):
         town = Town(seed=6, step_km=1.5)

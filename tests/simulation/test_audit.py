@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from geoedge.cli import app
 from geoedge.errors import GeoEdgeError
+from geoedge.report.audit import print_audit
 from geoedge.simulation.audit import audit_run
 from geoedge.simulation.model import EdgeCity
 
@@ -32,8 +33,17 @@ def first(frame, event):
     return frame.index[frame["event"] == event][0]
 
 
+def test_what_breaks_a_bound_is_printed_with_its_time(run, capsys):
+    lower = run.scenario_toml.replace("fallback_floor = 0.0", "fallback_floor = 0.6")
+    found = audit_run(replace(run, scenario_toml=lower))
+    print_audit(found, "a run")
+    assert found.outside_s["fallback_floor"] > 60.0
+    assert "sites held what breaks control.fallback_floor for" in capsys.readouterr().out
+
+
 def test_an_honest_run_passes(run):
     found = audit_run(run)
+    assert found.outside_s == {}
     assert found.violations == []
     assert found.actions == len(run.actions) > 0
     assert found.events == len(run.tables["placement"])

@@ -14,7 +14,7 @@ from geoedge.errors import CityError, ScenarioError
 from geoedge.results import Results
 from geoedge.simulation.audit import audit_run
 from geoedge.simulation.dynamics import Occurrence, Timeline, occurrences
-from geoedge.simulation.effects import EVENT_COLUMNS
+from geoedge.simulation.happened import EVENT_COLUMNS
 from geoedge.simulation.model import EdgeCity
 from geoedge.study import events_exist, field_answers, needs_map, prepare
 
@@ -407,6 +407,11 @@ def test_without_its_controller_a_town_keeps_prices_and_caches(study):
     rows = results.epochs.set_index("epoch")["advertised_wait_s"]
     assert np.array_equal(rows[0], rows[1])
     assert not np.array_equal(rows[1], rows[2])
+    decisions = results.tables["decisions"].set_index("epoch")
+    assert decisions["why"][1] == "absent"
+    assert (decisions["actions"][1], decisions["horizon_epochs"][1]) == (0, 0)
+    assert (plain.tables["decisions"]["why"] != "absent").all()
+    assert audit_run(results).violations == []
 
 
 def test_a_new_version_of_a_prefix_makes_caches_useless_until_they_are_renewed(study):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from geoedge.errors import ScenarioError
 from geoedge.policies import POLICIES
 from geoedge.simulation.model import EdgeCity
 from geoedge.simulation.routing import routing_of
@@ -55,6 +56,22 @@ def test_users_keep_their_routers_and_redirection_saves_requests(study):
     many = run(study, **options | {"admission.redirects": 9})
     assert many.status_counts()["rejected"] <= few.status_counts()["rejected"]
     assert many.records.column("redirects").to_numpy().max() > 0
+
+
+def test_redirections_take_as_long_as_they_are_said_to(study):
+    options = {"admission.close_threshold": 1.0, "admission.redirects": 9, "routing.policy": "nearest"}
+    free, paid = (run(study, **options | {"admission.redirect_s": each}) for each in (0.0, 0.1))
+    redirects, wait, arrived, created, radio = (
+        paid.records.column(name).to_numpy()
+        for name in ("redirects", "wait_s", "arrived_s", "created_s", "radio_s")
+    )
+    served = paid.records.column("site").to_numpy() >= 0
+    assert redirects.max() >= 3
+    assert arrived[served] == pytest.approx((created + radio + 0.1 * redirects)[served])
+    assert (wait[served] >= (0.1 * redirects)[served] - 1e-9).all()
+    assert paid.metrics()["mean_ttft_s"] > free.metrics()["mean_ttft_s"]
+    with pytest.raises(ScenarioError, match="no site ever sends a request on"):
+        study.scenario.override({"admission.redirect_s": 0.1})
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from geoedge.city.names import NamedWay, name_streets
 from geoedge.control.actions import Action, Change
 from geoedge.control.log import LogEntry, Review
 from geoedge.control.placement import PlacementEvent
-from geoedge.simulation.tables import action_table
+from geoedge.simulation.tables import action_table, site_table
+from tests.simulation.conftest import EAST, NORTH, make_layout, make_town
 
 
 def entry(site, predicted, *, kind="replicate", epoch=1):
@@ -42,3 +46,18 @@ def test_a_move_between_two_sites_counts_as_long_as_one_of_them_stands():
     )
     found = realised([both, entry(2, 0.02)], Review(0.60, 0.64, frozenset({0})))
     assert found == pytest.approx([0.02, 0.02])
+
+
+def test_a_site_has_the_name_of_the_nearest_street_within_sixty_metres():
+    layout, corner = make_layout(), np.array([EAST, NORTH])
+    near, far = layout.xy[0] - corner + (0.0, 59.0), layout.xy[1] - corner + (0.0, 61.0)
+    ways = [
+        NamedWay(name, 1, corner + place + np.array([(-50.0, 0.0), (50.0, 0.0)]))
+        for name, place in (("Rue <b>Basse</b>", near), ("Too far", far))
+    ]
+    named = replace(make_town(), street_names=name_streets(ways, np.asarray))
+    table = site_table(named, layout)
+    assert table["street"].tolist() == ["Rue <b>Basse</b>", *[""] * 5]
+    bare = site_table(make_town(), layout)
+    assert bare["street"].tolist() == [""] * 6
+    assert bare.drop(columns="street").equals(table.drop(columns="street"))

@@ -115,7 +115,7 @@ class Faults(RuleBasedStateMachine):
             delay_exponent=2.5,
             options=RoutingOptions(admission=admission),
         )
-        self.told = self.placement.profile, self.placement.servers
+        self.told, self.silent = (self.placement.profile, self.placement.servers), set()
         self.operator = Operator(
             Likes,
             self.placement,
@@ -190,7 +190,27 @@ class Faults(RuleBasedStateMachine):
             return
         self.engine.fail(site)
         self.placement.fail(site, self.clock)
+        self.silent.discard(site)
         self.reconfigure()
+
+    @rule(site=site)
+    def fall_silent(self, site):
+        """Let a site fail that the controller goes on planning for; `fail` finds it out."""
+        if site in self.placement.down | self.silent:
+            return
+        self.engine.fall_silent(site)
+        self.silent.add(site)
+
+    @precondition(lambda self: self.silent)
+    @rule(data=st.data())
+    def come_back(self, data):
+        """Let a site come back that nobody has missed, without its cache."""
+        site = data.draw(st.sampled_from(sorted(self.silent)))
+        self.silent.discard(site)
+        self.placement.fail(site, self.clock)
+        self.reconfigure()
+        self.engine.recover(site)
+        self.placement.recover(site, self.clock)
 
     @precondition(lambda self: self.placement.down)
     @rule(data=st.data())
@@ -210,6 +230,18 @@ class Faults(RuleBasedStateMachine):
         counts = self.engine.records().counts()
         assert self.asked == sum(counts.values())
         assert self.asked == counts["served"] + counts["rejected"] + counts["waiting"] + counts["in_flight"]
+
+    @invariant()
+    def silent_sites_serve_nothing(self):
+        records, silent = self.engine.records(), sorted(self.silent)
+        there = np.isin(records.site, silent)
+        assert not (records.finished_s[there] > self.clock).any()
+        waiting = (records.engine_status == 1) & there
+        assert (
+            waiting.sum()
+            == self.engine.stations.sites["listed"][silent].sum()
+            - ((records.engine_status == 2) & there).sum()
+        )
 
     @invariant()
     def memory_is_never_exceeded(self):
@@ -249,6 +281,9 @@ class Faults(RuleBasedStateMachine):
             **rules,
         )
         assert found == []
+        for site in self.silent:
+            self.engine.close(site)
+        assert all(self.engine.fail(site) >= 0 for site in self.silent)
         self.engine.finish()
         records = self.engine.records()
         assert records.counts()["waiting"] == records.counts()["in_flight"] == 0

@@ -70,7 +70,7 @@ def compare_controllers(
     study: Study | None = None,
     keep: Sequence[str] = (),
     workers: int | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[str, float, int], None] | None = None,
 ) -> ControllerComparison:
     """Run a scenario under several controllers and say what each earns.
 
@@ -100,7 +100,7 @@ def compare_controllers(
     workers
         Processes; one a core by default. The result does not depend on it.
     progress
-        Told the stage, and how many of its steps are done.
+        Told the stage, and how many of its steps are done; of simulations with parts of those that are underway.
 
     Raises
     ------

@@ -55,7 +55,7 @@ CELLS_PER_SITE = 120
 EDGE_M = 1.0
 """Sites this near to the land stand on it [m]."""
 
-Progress = Callable[[str, int, int], None]
+Progress = Callable[[str, float, int], None]
 
 
 def explain_gap(
@@ -102,7 +102,7 @@ def explain_gap(
     workers
         Processes; one a core by default. The gap does not depend on it.
     progress
-        Told the stage, and how many of its steps are done.
+        Told the stage, and how many of its steps are done; of simulations with parts of those that are underway.
 
     Raises
     ------

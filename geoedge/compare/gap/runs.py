@@ -27,7 +27,7 @@ def run_readings(
     replications: int,
     seed: int,
     workers: int,
-    told: Callable[[int], None],
+    told: Callable[[float], None],
 ) -> dict[World, Reading]:
     """Return what simulated worlds answer, on common random numbers.
 
@@ -44,7 +44,7 @@ def run_readings(
     replications, seed, workers
         As in `geoedge.sweep.replicate`.
     told
-        Called after each run with the number of runs done.
+        Called with the number of runs done, parts of those underway included.
     """
     from geoedge.sweep import replicate
 

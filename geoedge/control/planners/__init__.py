@@ -6,16 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from geoedge.control.planners.ahead import look_ahead, multi_period
-from geoedge.control.planners.base import (
-    Limits,
-    Plan,
-    Prediction,
-    Predictor,
-    Situation,
-    make_limits,
-    no_plan,
-)
+from geoedge.control.planners.base import Plan, Prediction, Predictor, Situation, no_plan
 from geoedge.control.planners.greedy import greedy
+from geoedge.control.planners.limits import Limits, make_limits
 from geoedge.control.planners.mix import theory_mix
 from geoedge.control.planners.yardsticks import best_placement, random_moves
 
@@ -55,7 +48,9 @@ class Planner:
 
 PLANNERS = {
     "none": Planner(no_plan, "nothing is moved", moves=False),
-    "random": Planner(random_moves, "random sites get random profiles, as many as budget and rounds allow"),
+    "random": Planner(
+        random_moves, "random sites get random profiles, as many as budget and most_actions allow"
+    ),
     "greedy": Planner(greedy, "best predicted gain in the epoch that starts, one action after the other"),
     "look_ahead": Planner(look_ahead, "the same by gain over all epochs of the forecast", looks_ahead=True),
     "multi_period": Planner(

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from geoedge.control.actions import Action, change_profile, migrate
+from geoedge.control.actions import NEVER_BYTES, Action, change_profile, migrate
 from geoedge.control.planners.base import Plan, Prediction, Situation
-from geoedge.control.planners.greedy import LEAST_GAIN, plan_of, plan_with
+from geoedge.control.planners.greedy import plan_of, plan_with
 from geoedge.control.planners.mean import mean_over
+from geoedge.control.planners.mending import mended
+from geoedge.control.planners.search import LEAST_GAIN, worth_of
 from geoedge.units import GB
 
 __all__ = ["look_ahead", "multi_period"]
@@ -19,6 +21,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+@mended(mean_over)
 def look_ahead(situation: Situation) -> Plan:
     """Choose actions one after the other by what they gain over all epochs of the forecast, weighted by requests.
 
@@ -30,24 +33,35 @@ def look_ahead(situation: Situation) -> Plan:
     return plan_with(situation, mean_over(situation), situation.last)
 
 
+@mended(mean_over)
 def multi_period(situation: Situation) -> Plan:
     """Choose a sequence of placements over the forecast, and do its first step, Eq. (58).
 
     The sequence maximises the sum of the epochs' coverages, each weighted by its requests, less the price of
     migration. It is built of paths: what one site holds in each epoch, or two sites that exchange. Each site's best
     path is found by dynamic programming on screened gains; the most promising paths are solved in every epoch, and
-    the best is kept, until none gains enough. The budget holds in every epoch.
+    the best is kept, until none gains enough. The budget holds in every epoch; where it keeps out what would be
+    wanted, a second sequence takes what gains most per byte, and the better of the two is kept, as `greedy` does.
 
     Parameters
     ----------
     situation
         What is known.
     """
-    sequence = _Sequence(situation)
-    while sequence.paths < situation.limits.rounds and sequence.extend():
-        pass
+    sequence = _filled(situation)
+    if sequence.short:
+        frugal = _filled(situation, per_byte=True)
+        sequence = frugal if frugal.net > sequence.net else sequence
     why = f"first of {len(situation.forecast)} epochs: "
     return plan_of(sequence.first, situation, mean_over(situation), situation.last, why)
+
+
+def _filled(situation: Situation, *, per_byte: bool = False) -> _Sequence:
+    """Return the sequence of placements once no path is left that gains enough and fits."""
+    sequence = _Sequence(situation, per_byte=per_byte)
+    while sequence.paths < situation.limits.rounds and sequence.extend():
+        pass
+    return sequence
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +82,9 @@ class _Path:
 class _Sequence:
     """Placements over the coming epochs in the making."""
 
-    def __init__(self, situation: Situation) -> None:
+    def __init__(self, situation: Situation, *, per_byte: bool = False) -> None:
         self.situation, self.limits = situation, situation.limits
+        self.per_byte, self.net, self.short = per_byte, 0.0, False
         self.start, self.moved = situation.profile, situation.transfer_bytes
         rates = np.array([demand.request_rate for demand in situation.forecast])
         self.weight = len(rates) * rates / rates.sum()
@@ -87,20 +102,26 @@ class _Sequence:
     def extend(self) -> bool:
         """Add the path that gains most of those that promise most; return whether there is one."""
         least = max(self.limits.min_gain, LEAST_GAIN)
-        found: tuple[float, _Path, list[Prediction]] | None = None
-        for path in self._promising()[: self.limits.looks]:
-            if path.value < 0.5 * least or (found is not None and found[0] >= path.value):
+        found: tuple[float, float, _Path, list[Prediction]] | None = None
+        for path in self._promising(0.5 * least)[: self.limits.looks]:
+            if found is not None and found[0] >= self._rank(path, path.value):
                 break
             after = self._solved(path)
             gain = self._worth(after) - self._worth(self.now) - self._price(path)
-            if gain >= max(least, -np.inf if found is None else found[0]):
-                found = gain, path, after
+            rank = self._rank(path, gain)
+            if gain >= least and (found is None or rank >= found[0]):
+                found = rank, gain, path, after
             elif found is None:
                 self.open[list(path.sites)] &= len(path.sites) > 1
         if found is None:
             return False
-        self._accept(*found[1:])
+        self.net += found[1]
+        self._accept(*found[2:])
         return True
+
+    def _rank(self, path: _Path, gain: float) -> float:
+        """Return what paths are ranked by: what they gain, or that per byte."""
+        return float(worth_of(gain, self._bytes(path).sum())) if self.per_byte else gain
 
     def _screened(self) -> Floats:
         """Return the weighted gain of each profile at each site in each epoch, shape (H, n, S)."""
@@ -149,8 +170,8 @@ class _Sequence:
             else change_profile(i, int(self.start[i]), int(path.profiles[0, 0]), self.moved)
         )
 
-    def _promising(self) -> list[_Path]:
-        """Return the best path of every open site, and the exchanges, by falling promise."""
+    def _promising(self, least: float) -> list[_Path]:
+        """Return the best path of every open site, and the exchanges, that promise enough, by falling rank."""
         allowed = self._allowed()
         paths = [
             path for i in np.flatnonzero(self.open) if (path := self._best_path(int(i), allowed)) is not None
@@ -162,24 +183,33 @@ class _Sequence:
             for path in self._exchanges()
             if path.value > sum(alone.get(site, 0.0) for site in path.sites) + LEAST_GAIN
         ]
-        return sorted([*paths, *exchanges], key=lambda path: -path.value)
+        enough = [path for path in (*paths, *exchanges) if path.value >= least]
+        return sorted(enough, key=lambda path: -self._rank(path, path.value))
 
     def _allowed(self) -> NDArray[np.bool_]:
         """Return whether one more site may go from profile s to t in each epoch, shape (H, S, S)."""
         size = len(self.moved)
         count = np.array([np.bincount(row, minlength=size) for row in self.placements])
-        spare, room = count > self.limits.least_sites, count < self.limits.most_sites
-        return np.asarray((spare[:, :, None] & room[:, None, :]) | np.eye(size, dtype=bool))
+        return np.array([self.limits.allowed(row) for row in count]) | np.eye(size, dtype=bool)
 
     def _best_path(self, site: int, allowed: NDArray[np.bool_]) -> _Path | None:
-        """Return the path of greatest value at one site by dynamic programming; None if it is to stay as it is."""
+        """Return the path of greatest value at one site; None if it is to stay as it is."""
+        gain = np.where(allowed[:, self.start[site]], self.gain[:, site], -np.inf)
+        path = self._path_within(site, gain, self.budget)
+        if (self.moved[self.moved < NEVER_BYTES].max() > self.budget).any() and not self.short:
+            open_path = self._path_within(site, gain, np.full(len(self.budget), 0.5 * NEVER_BYTES))
+            wanted = 0.0 if open_path is None else open_path.value
+            self.short = wanted > max(0.0 if path is None else path.value, 0.5 * self.limits.min_gain)
+        return path
+
+    def _path_within(self, site: int, gain: Floats, budget: Floats) -> _Path | None:
+        """Return the path of greatest value at one site under a budget by epoch, by dynamic programming."""
         horizon, size, first = len(self.weight), len(self.moved), int(self.start[site])
-        gain = np.where(allowed[:, first], self.gain[:, site], -np.inf)
         value, came = np.full(size, -np.inf), np.zeros((horizon, size), dtype=np.int64)
         value[first] = 0.0
         for epoch in range(horizon):
             step = value[:, None] - self.price - (self.undo[site] if epoch == 0 else 0.0)
-            step = np.where(self.moved <= self.budget[epoch], step, -np.inf)
+            step = np.where(self.moved <= budget[epoch], step, -np.inf)
             came[epoch] = step.argmax(axis=0)
             value = step.max(axis=0) + gain[epoch]
         profiles = np.zeros(horizon, dtype=np.int64)
@@ -199,7 +229,11 @@ class _Sequence:
         from_on = np.cumsum(both[::-1], axis=0)[::-1] - self.limits.migration_price / GB * (moved + moved.T)
         toll = self.undo[:, self.start]
         from_on[0] -= toll + toll.T
-        from_on[self.budget[:, None, None] < moved + moved.T] = -np.inf
+        dear = self.budget[:, None, None] < moved + moved.T
+        self.short |= bool(
+            (np.where(dear & (moved + moved.T < NEVER_BYTES), from_on, 0.0) > self.limits.min_gain).any()
+        )
+        from_on[dear] = -np.inf
         begin, best = from_on.argmax(axis=0), np.triu(from_on.max(axis=0), 1)
         found = []
         for k in np.argsort(-best, axis=None, kind="stable")[: self.limits.looks]:

@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoedge.city.demand import Demand
-from geoedge.control.actions import Action
+from geoedge.control.actions import RETURN_EPOCHS, Action
+from geoedge.control.planners.limits import Limits
 from geoedge.errors import GeoEdgeError
 from geoedge.units import GB
 
 __all__ = [
+    "NEVER",
     "Limits",
     "Plan",
     "Prediction",
     "Predictor",
     "Situation",
-    "deep_profiles",
-    "make_limits",
     "no_plan",
 ]
 
 NEVER = 1_000_000
-"""Epochs since the last change of a site that has never changed."""
+"""Epochs since something that has never happened."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -94,55 +94,6 @@ class Predictor(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
-    """What a plan must keep to.
-
-    Parameters
-    ----------
-    budget_bytes
-        Bytes moved in an epoch, at most [B].
-    least_sites, most_sites
-        Sites that hold each profile, at least and at most, shape (S,).
-    min_gain
-        Predicted gain in coverage below which nothing is done.
-    looks
-        Candidates for which a round solves the field, at most.
-    rounds
-        Actions in an epoch, at most.
-    hysteresis
-        Gain in coverage beyond the least one that undoing a site's last change must bring.
-    least_hold_epochs
-        Epochs for which a site keeps what it was given, at least.
-    migration_price
-        Coverage that moving states must bring [1/GB], γ of Eq. (58).
-    """
-
-    budget_bytes: float
-    least_sites: Ints
-    most_sites: Ints
-    min_gain: float
-    looks: int = 4
-    rounds: int = 8
-    hysteresis: float = 0.0
-    least_hold_epochs: int = 1
-    migration_price: float = 0.0
-
-    def allow(self, count: Ints, before: Ints) -> bool:
-        """Return whether a plan breaks no limit further than it was broken before.
-
-        Parameters
-        ----------
-        count
-            Sites of each profile after a plan, shape (S,).
-        before
-            The same before it.
-        """
-        enough = count >= np.minimum(self.least_sites, before)
-        few = count <= np.maximum(self.most_sites, before)
-        return bool(enough.all() and few.all())
-
-
-@dataclass(frozen=True, eq=False)
 class Plan:
     """Actions in the order of their choice, with what is predicted before and after them."""
 
@@ -183,8 +134,8 @@ class Situation:
         An equilibrium to start from.
     held_since
         Epochs since each site's last change, shape (n,); none has changed if omitted.
-    held_before
-        Profile of each site before its last change, -1 if it has not changed, shape (n,).
+    left_since
+        Epochs since a plan last let each site leave each profile, shape (n, S), `NEVER` if none has; none if omitted.
     mix_of
         Share of sites for each profile that theory recommends under a demand, shape (S,); for planners that ask it.
     """
@@ -201,7 +152,7 @@ class Situation:
     profile_names: Sequence[str] = ()
     last: Prediction | None = None
     held_since: Ints | None = None
-    held_before: Ints | None = None
+    left_since: Ints | None = None
     mix_of: Callable[[Demand], Floats] | None = None
 
     def __post_init__(self) -> None:
@@ -221,6 +172,11 @@ class Situation:
         return tuple(self.profile_names) or tuple(str(s) for s in range(len(self.transfer_bytes)))
 
     @property
+    def count(self) -> Ints:
+        """Sites of each profile, shape (S,)."""
+        return np.bincount(self.profile, minlength=len(self.transfer_bytes))
+
+    @property
     def fixed(self) -> frozenset[int]:
         """Sites that must stay as they are: states are on their way, or they have changed too lately."""
         if self.held_since is None:
@@ -230,11 +186,14 @@ class Situation:
 
     @property
     def toll(self) -> Floats:
-        """What each change of one site must gain beyond the least gain, shape (n, S): price of bytes, and hysteresis."""
+        """What each change of one site must gain beyond the least gain, shape (n, S): price of bytes, and hysteresis.
+
+        Hysteresis is on every profile that a site has left so lately that going back counts as an oscillation, so
+        that a way round by a third profile is not free.
+        """
         toll = self.limits.migration_price / GB * self.transfer_bytes[self.profile]
-        if self.held_before is not None:
-            back = np.flatnonzero(self.held_before >= 0)
-            toll[back, self.held_before[back]] += self.limits.hysteresis
+        if self.left_since is not None:
+            toll += self.limits.hysteresis * (self.left_since <= RETURN_EPOCHS)
         return np.asarray(toll, dtype=np.float64)
 
 
@@ -242,68 +201,3 @@ def no_plan(situation: Situation) -> Plan:
     """Return the plan of doing nothing."""
     now = situation.predictor_of(situation.forecast[0]).solve(situation.profile, situation.last)
     return Plan((), now, now, situation.profile)
-
-
-def make_limits(
-    n_sites: int,
-    hit_tokens: Ints,
-    *,
-    budget_bytes: float,
-    fallback_floor: float,
-    deep_cap: float,
-    min_gain: float,
-    hysteresis: float = 0.0,
-    least_hold_epochs: int = 1,
-    migration_price: float = 0.0,
-) -> Limits:
-    """Return limits in whole sites from shares, the constraints of Eq. (49).
-
-    The fallback is the first profile; `deep_profiles` says which are deep.
-
-    Parameters
-    ----------
-    n_sites
-        Number of sites n.
-    hit_tokens
-        Hits d [token], shape (S, Q).
-    budget_bytes
-        Bytes moved in an epoch, at most [B].
-    fallback_floor
-        Share of sites that hold the fallback, at least.
-    deep_cap
-        Share of sites that hold any one deep profile, at most.
-    min_gain
-        Predicted gain in coverage below which nothing is done.
-    hysteresis
-        Gain in coverage beyond that which undoing a site's last change must bring.
-    least_hold_epochs
-        Epochs for which a site keeps what it was given, at least.
-    migration_price
-        Coverage that moving states must bring [1/GB].
-    """
-    least = np.zeros(len(hit_tokens), dtype=np.int64)
-    most = np.full(len(hit_tokens), n_sites, dtype=np.int64)
-    least[0] = np.ceil(fallback_floor * n_sites - 1e-9)
-    most[deep_profiles(hit_tokens)] = np.floor(deep_cap * n_sites + 1e-9)
-    return Limits(
-        budget_bytes,
-        least,
-        most,
-        min_gain,
-        hysteresis=hysteresis,
-        least_hold_epochs=least_hold_epochs,
-        migration_price=migration_price,
-    )
-
-
-def deep_profiles(hit_tokens: Ints) -> NDArray[np.bool_]:
-    """Return which profiles are deep, shape (S,): those whose longest hit exceeds that of another one that stores.
-
-    Parameters
-    ----------
-    hit_tokens
-        Hits d [token], shape (S, Q).
-    """
-    longest = hit_tokens.max(axis=1)
-    stores = longest[1:][longest[1:] > 0]
-    return np.asarray(longest > (stores.min() if stores.size else np.inf))

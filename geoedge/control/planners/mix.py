@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoedge.control.actions import Action
-from geoedge.control.planners.base import Limits, Plan, Prediction, Situation
-from geoedge.control.planners.greedy import LEAST_GAIN, Search, reason
+from geoedge.control.planners.base import Plan, Prediction, Situation
+from geoedge.control.planners.limits import Limits
+from geoedge.control.planners.mending import mended, next_epoch
+from geoedge.control.planners.search import LEAST_GAIN, Search, reason
 from geoedge.errors import GeoEdgeError
 
 __all__ = ["theory_mix", "whole_sites"]
@@ -18,11 +20,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+@mended(next_epoch)
 def theory_mix(situation: Situation) -> Plan:
     """Go towards the mix that theory recommends for the coming demand, at the places where the field gains most.
 
     Only changes that bring the mix nearer to theory's, and exchanges, which leave it as it is, are looked at. Where the
-    field expects a loss of the last steps, they are not taken.
+    field expects a loss of the last steps, they are not taken. Where the budget keeps out a step, steps are also
+    taken by what they gain per byte, and the better way is kept, as `greedy` does.
 
     Parameters
     ----------
@@ -37,9 +41,19 @@ def theory_mix(situation: Situation) -> Plan:
     if situation.mix_of is None:
         msg = "control: the planner theory_mix needs theory's mix; give the situation `mix_of`"
         raise GeoEdgeError(msg)
-    demand = situation.forecast[0]
-    search = Search(situation, situation.predictor_of(demand), situation.last)
-    target = whole_sites(situation.mix_of(demand), situation.limits, len(situation.profile))
+    mix = situation.mix_of(situation.forecast[0])
+    target = whole_sites(mix, situation.limits, len(situation.profile))
+    search = Search(situation, next_epoch(situation), situation.last)
+    plan = _gone(search, situation, target)
+    if not search.short:
+        return plan
+    frugal = Search(situation, next_epoch(situation), plan.before, per_byte=True)
+    other = _gone(frugal, situation, target)
+    return other if other.after.coverage > plan.after.coverage else plan
+
+
+def _gone(search: Search, situation: Situation, target: Ints) -> Plan:
+    """Return the steps of a search towards a mix, up to where the field expects most."""
     before, steps = search.now, list[tuple[Action, Prediction]]()
     while len(steps) < situation.limits.rounds:
         search.tighten(_towards(situation.limits, search.profile, target))
@@ -89,4 +103,12 @@ def whole_sites(mix: Floats, limits: Limits, n_sites: int) -> Ints:
         if not free.any():
             break
         count[np.where(free, step * (wanted - count), -np.inf).argmax()] += step
+    while limits.outside(count) and (nearer := limits.nearer(count)).any():
+        gives, gets = divmod(int(np.where(nearer, _missed(wanted - count), -np.inf).argmax()), len(count))
+        count[[gives, gets]] += (-1, 1)
     return count
+
+
+def _missed(missing: Floats) -> Floats:
+    """Return how much nearer to what is wanted a site brings a mix by going from one profile to another, shape (S, S)."""
+    return missing[None, :] - missing[:, None]

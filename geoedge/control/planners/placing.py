@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geoedge.control.actions import Action, change_profile, migrate
-from geoedge.control.planners.base import Limits, Plan, Prediction, Predictor, Situation
+from geoedge.control.planners.base import Plan, Prediction, Predictor, Situation
 from geoedge.control.planners.greedy import plan_of
+from geoedge.control.planners.limits import Limits
 
 __all__ = ["improve", "plan_towards"]
 
@@ -32,7 +33,7 @@ LEAST = 2e-4
 def improve(predictor: Predictor, profile: Ints, limits: Limits, fixed: frozenset[int] = frozenset()) -> Ints:
     """Return a placement that no change of one site and no likely change of two improves, shape (n,).
 
-    Every change of one site is screened. Moves of one or two sites are then tried in order of what their parts
+    A placement that breaks the bounds on profiles is first led back within them, as far as sites may be changed. Every change of one site is screened. Moves of one or two sites are then tried in order of what their parts
     promise, and kept if they gain, each site once, until some in a row do not; and until a screening leads to none.
 
     Parameters
@@ -46,7 +47,8 @@ def improve(predictor: Predictor, profile: Ints, limits: Limits, fixed: frozense
     fixed
         Sites that stay as they are.
     """
-    profile, now = profile.copy(), predictor.solve(profile)
+    profile = _within(predictor, profile.copy(), limits, fixed)
+    now = predictor.solve(profile)
     for _ in range(PASSES):
         score = np.array(predictor.screen(profile, now))
         score[np.arange(len(profile)), profile] = -np.inf
@@ -58,6 +60,29 @@ def improve(predictor: Predictor, profile: Ints, limits: Limits, fixed: frozense
     return profile
 
 
+def _within(predictor: Predictor, profile: Ints, limits: Limits, fixed: frozenset[int]) -> Ints:
+    """Return the placement led back within its bounds, each time by the change of one site that loses least."""
+    size = len(limits.least_sites)
+    while limits.outside(count := np.bincount(profile, minlength=size)):
+        now = predictor.solve(profile)
+        score = np.where(limits.nearer(count)[profile], predictor.screen(profile, now), -np.inf)
+        score[sorted(fixed)] = -np.inf
+        best = [int(k) for k in np.argsort(-score, axis=None, kind="stable")[: limits.looks]]
+        tried = [_changed(profile, divmod(k, size)) for k in best if score.flat[k] > -np.inf]
+        if not tried:
+            break
+        profile = max(tried, key=lambda each: predictor.solve(each, now).coverage)
+    return profile
+
+
+def _changed(profile: Ints, *changes: tuple[int, int]) -> Ints:
+    """Return a placement with other profiles at some sites."""
+    after = profile.copy()
+    for site, to in changes:
+        after[site] = to
+    return after
+
+
 def _passed(
     predictor: Predictor, profile: Ints, now: Prediction, score: Floats, limits: Limits
 ) -> tuple[Ints, Prediction]:
@@ -67,9 +92,7 @@ def _passed(
     for move in _moves(profile, score):
         if vain == VAIN:
             break
-        changed = profile.copy()
-        for site, to in move:
-            changed[site] = to
+        changed = _changed(profile, *move)
         counts = (np.bincount(each, minlength=score.shape[1]) for each in (changed, profile))
         if touched.intersection(site for site, _ in move) or not limits.allow(*counts):
             continue

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from geoedge.control.actions import Action, change_profile
 from geoedge.control.planners.base import Plan, Situation, no_plan
-from geoedge.control.planners.greedy import reason
 from geoedge.control.planners.mean import mean_over
+from geoedge.control.planners.mending import mended, next_epoch
 from geoedge.control.planners.placing import improve, plan_towards
+from geoedge.control.planners.search import reason
 
 __all__ = ["best_placement", "random_moves"]
 
@@ -19,8 +20,11 @@ TRIES = 200
 """Draws after which a random plan ends though the budget would allow more."""
 
 
+@mended(next_epoch)
 def random_moves(situation: Situation) -> Plan:
     """Change random sites to random profiles, as many as the limits let any planner change.
+
+    What ends it is as a rule the number of actions, not the budget.
 
     Parameters
     ----------
@@ -28,7 +32,7 @@ def random_moves(situation: Situation) -> Plan:
         What is known; its random stream decides.
     """
     limits, moved = situation.limits, situation.transfer_bytes
-    predictor = situation.predictor_of(situation.forecast[0])
+    predictor = next_epoch(situation)
     before = now = predictor.solve(situation.profile, situation.last)
     profile, budget, closed = situation.profile, limits.budget_bytes, set(situation.fixed)
     actions: list[Action] = []
@@ -53,7 +57,7 @@ def random_moves(situation: Situation) -> Plan:
 
 
 def best_placement(situation: Situation) -> Plan:
-    """Give every site what is best for the forecast as a whole, whatever that moves.
+    """Give every site what is best for the forecast as a whole, within the bounds on profiles, whatever that moves.
 
     Parameters
     ----------
@@ -63,4 +67,5 @@ def best_placement(situation: Situation) -> Plan:
     predictor = mean_over(situation)
     target = improve(predictor.coarse(), situation.profile, situation.limits, situation.in_transit)
     plan = plan_towards(situation, predictor, target, situation.last)
-    return plan if plan.after.coverage > plan.before.coverage else no_plan(situation)
+    broken = situation.limits.outside(situation.count)
+    return plan if broken or plan.after.coverage > plan.before.coverage else no_plan(situation)

@@ -72,7 +72,7 @@ const charts = (() => {
   };
   const distribution = (site) => {
     if (!run.waits) return make("p", { className: "hint", textContent: "This run keeps no records: waits are not drawn." });
-    const { top_s, measured, erlang, scale, requests, overloaded } = run.waits;
+    const { top_s, measured, erlang, scale, requests, overloaded, restless } = run.waits;
     if (!requests[site]) return make("p", { className: "hint", textContent: "No request was served here after the warm-up." });
     const [seen, told] = [measured, erlang].map((texts) => codec.numbers(texts[site], scale));
     // waits on a square-root axis: most are short, and the rare long ones matter
@@ -85,6 +85,8 @@ const charts = (() => {
       line("advertised", points(told)), line("measured", points(seen)));
     const notes = [`${words} ${requests[site].toLocaleString("en")} requests after the warm-up, each epoch at its own load.`];
     if (overloaded[site]) notes.push(`In ${overloaded[site]} of the epochs more was asked than the site has: there M/M/c knows no end of the wait.`);
+    const close = restless[site] - overloaded[site];
+    if (close) notes.push(`In ${close} of the epochs the queue had no time to come to rest, and its load is hardly known: there M/M/c tends to say too much.`);
     figure.append(...notes.map((note) => make("p", { className: "hint", textContent: note })));
     return figure;
   };

@@ -71,6 +71,19 @@ const marks = (() => {
     },
   });
 
+  // A way along streets with a head at its end, in pixels.
+  const Way = L.Polyline.extend({
+    _updatePath() {
+      const points = this._rings[0] ?? [];
+      const end = points[points.length - 1];
+      const back = end && [...points].reverse().find((point) => point.distanceTo(end) > 4);
+      const turn = back && Math.atan2(back.y - end.y, back.x - end.x);
+      const at = (angle) => `${(end.x + 7 * Math.cos(angle)).toFixed(1)},${(end.y + 7 * Math.sin(angle)).toFixed(1)}`;
+      const head = back ? `M${at(turn - 0.5)}L${end.x},${end.y}L${at(turn + 0.5)}` : "";
+      this._renderer._setPath(this, L.SVG.pointsToPath(this._parts, false) + head);
+    },
+  });
+
   // ---- tips ----
   const tip = (title, rows, ...more) => {
     const list = make("dl");
@@ -106,6 +119,7 @@ const marks = (() => {
     const over = at("prefill_s_per_s") > 1 ? ", more than one GPU has" : "";
     const profile = run.profileAt(epoch)[site];
     return [
+      ["Street", run.sites.street[site]],
       ["Kind", run.sites.kind[site]],
       ["Profile", run.profiles.names[profile]],
       ["Holds", run.profiles.holds[profile]],
@@ -229,50 +243,58 @@ const marks = (() => {
       };
     },
 
-    // ---- people: where each of a few was last heard of in the epoch, and the way from the one before ----
+    // ---- people: where each of a few asked last in the epoch, and the ways of some in it, along the streets ----
     people(layer) {
       const drawn = L.layerGroup();
-      const read = (epoch) => {
+      const dots = (epoch, colours) => {
+        if (!run.people) return;
         const { x, y, activity, scale_x, scale_y } = run.people;
-        return { lng: codec.numbers(x[epoch], scale_x), lat: codec.numbers(y[epoch], scale_y), activity: codec.digits(activity[epoch]) };
+        const lng = codec.numbers(x[epoch], scale_x);
+        const doing = codec.digits(activity[epoch]);
+        codec.numbers(y[epoch], scale_y).forEach((lat, i) => {
+          if (Number.isNaN(lat)) return;
+          drawn.addLayer(L.circleMarker([lat, lng[i]], { ...group("people"), radius: 3 * small, color: "#fff", weight: 0.8, fillColor: colours[doing[i]], fillOpacity: 1, interactive: false }));
+        });
       };
+      const ways = (epoch, colours) => tripsIn(epoch).forEach((trip) => {
+        const still = { ...group("people"), fill: false, interactive: false };
+        drawn.addLayer(new Way(trip.part, { ...still, weight: 6, opacity: 0.85, className: "casing" }));
+        drawn.addLayer(new Way(trip.part, { ...still, color: colours[trip.to], weight: 2.4, opacity: 1, className: "trip" }));
+        const touched = L.polyline(trip.part, { ...group("people"), fill: false, weight: 14, opacity: 0, className: "touch" });
+        drawn.addLayer(withTip(touched, () => tripTip(layer, trip), true));
+      });
       return {
         show(state) {
           drawn.clearLayers();
-          const now = read(state.epoch);
-          const before = state.epoch > 0 ? read(state.epoch - 1) : null;
-          now.lat.forEach((lat, i) => {
-            if (Number.isNaN(lat)) return;
-            const place = [lat, now.lng[i]];
-            const colour = layer.colours[now.activity[i]];
-            if (before && !Number.isNaN(before.lat[i]))
-              drawn.addLayer(L.polyline([[before.lat[i], before.lng[i]], place], { ...group("people"), color: colour, weight: 1.2, opacity: 0.55, interactive: false }));
-            drawn.addLayer(L.circleMarker(place, { ...group("people"), radius: 3 * small, color: "#fff", weight: 0.8, fillColor: colour, fillOpacity: 1, interactive: false }));
-          });
+          [ways, dots].forEach((add) => add(state.epoch, page.coloursOf(layer.scale)));
           drawn.addTo(map);
         },
         hide: () => drawn.remove(),
       };
     },
 
-    // ---- names: again whenever the map has moved, since another zoom has room for others ----
+    // ---- names: again whenever the map has moved, since another zoom has room for others; landmarks come before
+    // streets, and streets before small places ----
     places(layer) {
       const drawn = L.layerGroup();
       let shown = false;
-      const write = () => {
+      const write = (small) => {
         drawn.clearLayers();
-        const count = map.getZoom() >= names.NEAR ? layer.name.length : layer.landmarks;
-        names.fitting(map, layer, count, run.sites.place).forEach((i) => {
-          const label = make("span", { className: "place-name" }, text(layer.name[i]));
+        const taken = [...names.marksAt(map, run.sites.place), ...names.controls(map)];
+        const found = names.fitting(map, layer, 0, layer.landmarks, taken);
+        if (small && map.getZoom() >= names.NEAR) found.push(...names.fitting(map, layer, layer.landmarks, layer.name.length, [...taken, ...streets.taken()]));
+        found.forEach((i) => {
+          const label = make("span", { className: i < layer.landmarks ? "place-name landmark" : "place-name" }, text(layer.name[i]));
           drawn.addLayer(L.marker(layer.at[i], { pane: "names", icon: L.divIcon({ className: "", html: label, iconSize: [0, 0] }), interactive: false, keyboard: false }));
           const dot = L.circleMarker(layer.at[i], { ...group("places"), radius: 2.2, weight: 0, className: "place", fillOpacity: 1 });
           drawn.addLayer(withTip(dot, () => tip(layer.name[i], [["Kind", layer.sort[i]]])));
         });
       };
-      map.on("moveend", () => shown && write());
+      map.on("moveend", () => shown && write(false));
+      map.on("streetnames", () => shown && write(true));
       return {
         show() {
-          if (!shown) write();
+          if (!shown) write(false);
           shown = true;
           drawn.addTo(map);
         },
@@ -318,6 +340,29 @@ const marks = (() => {
     const [start, end] = run.spans[epoch];
     return run.events.filter((event) => event.start_s < end && event.end_s > start);
   };
+  // The trips under way in an epoch, each with its part in it: from and to where it was as the epoch began and ended.
+  const tripsIn = (epoch) => {
+    const [start, end] = run.spans[epoch];
+    const { user, depart_s, arrive_s, way, spent, scale, ...known } = run.trips ?? { user: [] };
+    return user.map((_, i) => i).filter((i) => depart_s[i] < end && arrive_s[i] > start).map((i) => {
+      const times = Array.from(codec.numbers(spent[i], scale), (share) => depart_s[i] + share * (arrive_s[i] - depart_s[i]));
+      const [from, to] = [Math.max(start, times[0]), Math.min(end, times[times.length - 1])];
+      const part = [placeAt(way[i], times, from), ...way[i].filter((_, k) => times[k] > from && times[k] < to), placeAt(way[i], times, to)];
+      return { part, user: user[i], depart_s: depart_s[i], arrive_s: arrive_s[i], mode: known.mode[i], from: known.from[i], to: known.to[i], length_m: known.length_m[i] };
+    }).sort((a, b) => a.depart_s - b.depart_s || a.user - b.user);
+  };
+  const placeAt = (way, times, time) => {
+    const right = Math.max(times.findIndex((passed) => passed >= time), 1);
+    const share = (time - times[right - 1]) / (times[right] - times[right - 1] || 1);
+    return way[right - 1].map((value, axis) => value + share * (way[right][axis] - value));
+  };
+  const tripTitle = ({ activities, modes }, { from, to, mode }) => `${activities[from].replace(/^./, (c) => c.toUpperCase())} → ${activities[to]}, ${modes[mode]}`;
+  const clocks = ({ depart_s, arrive_s }) => `${codec.clock(depart_s)}–${codec.clock(arrive_s)}`;
+  const tripTip = (layer, trip) => tip(tripTitle(layer, trip), [
+    ["From–to", clocks(trip)],
+    ["Length", trip.length_m < 999.5 ? `${trip.length_m} m` : `${codec.short(trip.length_m / 1000)} km`],
+    ["Resident", `no. ${trip.user}`],
+  ]);
   const worst = (epoch, count) => {
     const missed = run.column("missed", epoch);
     const requests = run.column("requests", epoch);
@@ -339,8 +384,9 @@ const marks = (() => {
       ["With", other],
       ["Moved", codec.bytes(action.bytes)],
       ["In effect at", action.effective_s === null ? "–" : codec.clock(action.effective_s)],
-      ["Predicted gain", codec.points(action.predicted ?? NaN)],
-      ["Gain in hindsight (field)", codec.points(action.realised ?? NaN)],
+      ["Predicted gain, this epoch", codec.points(action.predicted ?? NaN)],
+      ["Gain in hindsight (field), this epoch", codec.points(action.realised ?? NaN)],
+      [`Predicted gain, mean of ${action.horizon_epochs} epochs`, action.horizon_epochs ? codec.points(action.horizon_gain) : ""],
     ], reason);
   };
   // Lines on a light ground want more ink than areas.
@@ -350,5 +396,5 @@ const marks = (() => {
     [map, page, run, open] = [on, settings, data, opener];
   };
   OUTLINES.struck = [[-1, -1], [0, -0.25], [1, -1], [0.25, 0], [1, 1], [0, 0.25], [-1, 1], [-0.25, 0]];
-  return { start, kinds, GLYPH, make, draw, text, tip, outline, ShapeMarker, worst, eventsIn, siteRows, small };
+  return { start, kinds, GLYPH, make, draw, text, tip, outline, ShapeMarker, worst, eventsIn, tripsIn, tripTitle, clocks, siteRows, small };
 })();

@@ -86,10 +86,12 @@ const geoedge = (() => {
       else layer.group?.remove();
     });
   };
+  const showStreetNames = () => streets.show(map, layers.find((layer) => layer.named && wanted(layer)) ?? null);
   const refresh = () => {
     showStill();
     showSurfaces();
     showMarks();
+    showStreetNames();
     writeControls();
     writeRanking();
   };
@@ -190,7 +192,7 @@ const geoedge = (() => {
   const swatch = (mark) => draw("svg", { width: 18, height: 18, "aria-hidden": "true" }, draw("path", { fill: "none", ...mark }));
   const areaMark = (colour, opacity = 1) => ({ d: AREA, fill: colour, "fill-opacity": opacity, stroke: colour, "stroke-width": 1 });
   const swatchOf = (legend, i) => {
-    const [colour, shape] = [legend.colours[i], outline(legend.shapes[i], 9, 9, 5.5)];
+    const [colour, shape] = [coloursOf(legend)[i], outline(legend.shapes[i], 9, 9, 5.5)];
     if (legend.form === "lines") return swatch({ d: "M0,9H18", stroke: colour, "stroke-width": 2.5 });
     if (legend.hatched) return swatch({ d: `${AREA}M1,9L8,2M1,16L15,2M8,16L17,7`, stroke: colour, "stroke-width": 1.3 });
     if (legend.form !== "shapes") return swatch(areaMark(colour, legend.opacity));
@@ -227,17 +229,18 @@ const geoedge = (() => {
   const writeRanking = () => {
     const layer = layers.find((one) => one.kind === "ranks" && wanted(one));
     const worst = layer ? marks.worst(state.epoch, layer.count) : [];
-    const rowsOf = worst.map(({ site, share, rank }) => row("Show on the map, with its charts", lookAt(site), String(rank), run.sites.name[site], codec.percent(share)));
+    const rowsOf = worst.map(({ site, share, rank }) => row("Show on the map, with its charts", lookAt(site), String(rank), run.sites.name[site], codec.percent(share), run.sites.street[site]));
     document.getElementById("ranking").replaceChildren(
       ...listed(layer?.ranking, "ol", rowsOf),
       ...layers.filter((one) => one.steps && wanted(one)).flatMap((one) => listed(one.steps, "ol", one.features.filter(there).map(stepRow))),
       ...listed("Moves in this epoch", "ul", movesNow()),
-      ...listed("Events of the day", "ul", run ? run.events.map(eventRow) : []));
+      ...listed("Events of the day", "ul", run ? run.events.map(eventRow) : []),
+      ...listed("Trips in this epoch", "ul", tripsNow()));
   };
   const listed = (words, kind, items) => (items.length ? [heading(words), make(kind, { className: "ranking" }, ...items)] : []);
-  const row = (title, onclick, sign, name, value) =>
+  const row = (title, onclick, sign, name, value, street = "") =>
     make("li", {}, make("button", { type: "button", title, onclick },
-      make("span", { textContent: sign }), make("span", { className: "name" }, text(name)), make("span", {}, text(value))));
+      make("span", { textContent: sign }), make("span", { className: "name" }, text(name), ...(street ? [make("span", { className: "street" }, text(street))] : [])), make("span", {}, text(value))));
   const stepRow = ([, geometry, , words, { badge, value }]) =>
     row("Show on the map", () => map.setView(path(geometry)[0], Math.max(map.getZoom(), 16)), badge, words[0], value);
   const lookAt = (site) => () => {
@@ -252,6 +255,11 @@ const geoedge = (() => {
       return row(`${action.kind}: ${names[action.from]} to ${names[action.to]}`, lookAt(action.site), marks.GLYPH[action.kind] ?? "•",
         `${run.sites.name[action.site]}${other}`, codec.points(action.predicted ?? NaN));
     });
+  };
+  const tripsNow = () => {
+    const layer = layers.find((one) => one.kind === "people" && wanted(one));
+    return layer ? marks.tripsIn(state.epoch).map((trip) =>
+      row("Show on the map", () => map.fitBounds(trip.part, { maxZoom: 17, padding: [40, 40] }), "•", marks.tripTitle(layer, trip), marks.clocks(trip))) : [];
   };
   const eventRow = (event) => {
     const first = run.spans.findIndex(([, end]) => end > event.start_s);
@@ -379,6 +387,7 @@ const geoedge = (() => {
     data.sites.place = data.sites.place.map((place) => path(place)[0]);
     data.land = data.land.flatMap((rings) => rings.map(path));
     layers.filter((layer) => layer.kind === "places").forEach((layer) => (layer.at = layer.at.map((place) => path(place)[0])));
+    if (data.trips) data.trips.way = data.trips.way.map(path);
     data.events.forEach((event) => (event.place &&= path(event.place)[0]));
     if (data.cells) {
       const at = new Int32Array(data.cells.width * data.cells.height).fill(-1);
@@ -414,11 +423,12 @@ const geoedge = (() => {
   };
   const start = (on, settings) => whenSized(on.getContainer(), () => begin(on, settings));
   const begin = (on, settings) => {
-    [map, page] = [on, settings];
+    [map, page] = [on, { ...settings, coloursOf }];
     layers.filter((layer) => layer.show).forEach((layer) => state.on.add(layer.theme));
     state.epoch = page.epoch;
     if (run?.mix) state.type = -1;
     const site = fromAddress();
+    layers.filter((layer) => layer.named).forEach((layer) => layer.named.forEach((street) => (street[2] = street[2].map(path))));
     if (run) marks.start(map, page, opened(run), charts.open);
     time.start(document.getElementById("time"), state, run, page.epochs, epochChanged);
     map.invalidateSize({ animate: false });

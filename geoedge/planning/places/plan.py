@@ -165,6 +165,7 @@ class PlacesPlan:
                 "place",
                 "name",
                 "kind",
+                "street",
                 "lon",
                 "lat",
                 "profile",
@@ -176,7 +177,7 @@ class PlacesPlan:
         for k, row in enumerate(self.order, 1):
             where = (round(row.lon, 6), round(row.lat, 6))
             values = (round(value, 6) for value in (row.coverage, row.served_in_time, row.admitted))
-            writer.writerow([k, row.place, row.name, row.kind, *where, row.profile, *values])
+            writer.writerow([k, row.place, row.name, row.kind, row.street, *where, row.profile, *values])
         return text.getvalue()
 
     def figure(self, *, columns: int = 2) -> PaperFigure:

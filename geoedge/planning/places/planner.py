@@ -43,6 +43,8 @@ class EquippedPlace:
         Its number among the candidates.
     name, kind
         What the map or file calls it.
+    street
+        Name of the street at which it stands; empty where none is near.
     lon, lat
         Where it is [degree].
     profile
@@ -58,6 +60,7 @@ class EquippedPlace:
     place: int
     name: str
     kind: str
+    street: str
     lon: float
     lat: float
     profile: str
@@ -190,13 +193,14 @@ class Planner:
 
     def _rows(self, order: Sequence[Option], values: Sequence[Value]) -> Iterator[EquippedPlace]:
         layout, names = self.study.layout, self.study.workload.profile_names
-        lonlat = self.study.city.to_lonlat(layout.xy)
+        lonlat, streets = self.study.city.to_lonlat(layout.xy), self.study.city.street_names.at(layout.xy)
         for (place, profile), value in zip(order, values, strict=True):
             lon, lat = map(float, lonlat[place])
             yield EquippedPlace(
                 place,
                 layout.name[place],
                 layout.kind[place],
+                streets[place],
                 lon,
                 lat,
                 names[profile],

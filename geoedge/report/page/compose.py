@@ -278,8 +278,10 @@ def _moved(asked: Asked) -> Iterator[Block]:
 
 
 def _moves_of(told: Told, key: str) -> Iterator[Block]:
-    ledger = moved.ledger_grid(told)
+    ledger, still = moved.ledger_grid(told), moved.still_grid(told)
     if ledger is None:
+        if still is not None:
+            yield still
         return
     words = f"Bytes moved and share of requests in time, epoch by epoch, in {told.name}."
     yield runs_drawn(f"{key}-moves", words, "moves_over_time", [told.labelled])
@@ -287,6 +289,8 @@ def _moves_of(told: Told, key: str) -> Iterator[Block]:
     if (epochs := moved.epochs_grid(told)) is not None:
         yield epochs
     yield More("Move by move", [ledger])
+    if still is not None:
+        yield More("Epochs without a move, and why", [still])
     if repairs := moved.repairs_of(told):
         yield Words(f"Besides, sites repaired themselves {repairs} times; see actions.parquet.", "quiet")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from geoedge.report.page.told import Told
+from geoedge.simulation.audit import bounds_told
 
 if TYPE_CHECKING:
     from geoedge.scenario import Scenario
@@ -59,6 +60,8 @@ def limits(told: Told) -> list[str]:
     if scenario is None:
         trouble = f"The run's scenario cannot be read, so limits that follow from it are not told: {told.scenario_trouble}."
         return [*own, trouble]
+    said = told.meta.get("findings", ())
+    own += [line for line in bounds_told(told.results) if line not in said]
     return [*own, *_prompts(told, scenario), *_edge(scenario), *_model(scenario)]
 
 
@@ -133,3 +136,7 @@ def _model(scenario: Scenario) -> Iterator[str]:
     if scenario.sites.source == "hosts":
         yield "Sites are candidate hosts from the map (public places), not an operator's network."
     yield "Users, their habits and the mix of requests are assumptions of the scenario, reasoned but not measured."
+    if scenario.admission.close_threshold is not None and scenario.admission.redirect_s == 0.0:
+        yield "A closed site sends requests on in no time, however often: `admission.redirect_s` says what each time takes."
+    if any(event.kind == "site_failure" and not event.detection_s for event in scenario.dynamics.events):
+        yield "Everybody knows of a site failure at once: `detection_s` of the event says how long nobody does."

@@ -70,6 +70,7 @@ def hottest_grid(told: Told) -> Grid:
     rows = [
         [
             plain_text(row["name"]) or f"site {row['site']}",
+            plain_text(row["street"]),
             plain_text(row["kind"]),
             told.profiles[int(held[row["site"]])],
             f"{row['requests']:,}",
@@ -83,6 +84,7 @@ def hottest_grid(told: Told) -> Grid:
     ]
     columns = [
         "site",
+        "street",
         "kind",
         "profile at start",
         "requests",
@@ -92,4 +94,4 @@ def hottest_grid(told: Told) -> Grid:
         "mean wait [s]",
         "prefill [s/s]",
     ]
-    return Grid("Hottest sites, by missed requests", columns, rows, left=3)
+    return Grid("Hottest sites, by missed requests", columns, rows, left=4)

@@ -6,9 +6,10 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from geoedge.compare.tables import planned
+from geoedge.compare.tables import horizon_of, planned
 from geoedge.control.actions import REPAIRS
 from geoedge.report._text import number
+from geoedge.report.decided import reasons, still_epochs, still_words, with_names
 from geoedge.report.page.blocks import Grid
 from geoedge.report.page.told import Told
 from geoedge.texts import plain_text
@@ -17,7 +18,15 @@ from geoedge.units import GB, clock
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["epochs_grid", "hindsight_words", "ledger_grid", "moved_words", "repairs_of", "totals_grid"]
+__all__ = [
+    "epochs_grid",
+    "hindsight_words",
+    "ledger_grid",
+    "moved_words",
+    "repairs_of",
+    "still_grid",
+    "totals_grid",
+]
 
 LISTED = 60
 """Moves listed."""
@@ -65,20 +74,26 @@ def totals_grid(runs: Sequence[Told]) -> Grid:
         The runs.
     """
     columns = [_totals(each) for each in runs]
+    if all(horizon_of(each.results.actions) == 1 for each in runs):
+        columns = [{name: value for name, value in each.items() if name != _FURTHER} for each in columns]
     rows = [[name, *(each[name] for each in columns)] for name in columns[0]]
     unjudged = [(each, hindsight_words(each)) for each in runs]
     notes = [f"{each.name}: {words}" if len(runs) > 1 else words for each, words in unjudged if words]
     return Grid("The controller's ledger", ["", *(each.name for each in runs)], rows, " ".join(notes))
 
 
+_FURTHER = "mean over the horizon, all moves"
+
+
 def _totals(told: Told) -> dict[str, str]:
-    moves = planned(told.results.actions)
+    moves, horizon = planned(told.results.actions), horizon_of(told.results.actions)
     judged = moves[moves["realised_gain"].notna()]
     return {
         "controller": str(told.meta.get("controller", "none")).replace("_", "-"),
         "moves": f"{len(moves)}",
         "moved [GB]": f"{moves['bytes_moved'].sum() / GB:.1f}",
         "predicted gain, all moves": _sum(moves["predicted_gain"]),
+        _FURTHER: f"{_sum(moves['horizon_gain'])} ({horizon} epochs)" if horizon > 1 else "–",
         "judged in hindsight": f"{len(judged)} of {len(moves)}" if len(moves) else "–",
         "predicted gain, moves that were judged": _sum(judged["predicted_gain"]),
         "in hindsight, moves that were judged": _sum(judged["realised_gain"]),
@@ -149,17 +164,24 @@ def ledger_grid(told: Told) -> Grid | None:
     if not len(moves):
         return None
     sites = _site_names(told)
-    rows = [_move(told, row, sites) for row in moves.head(LISTED).to_dict("records")]
+    horizon = horizon_of(told.results.actions)
+    rows = [_move(told, row, sites, further=horizon > 1) for row in moves.head(LISTED).to_dict("records")]
     heads = ["time", "action", "site", "from → to", "moved [GB]", "predicted gain", "in hindsight"]
+    heads += [f"mean of {horizon} epochs"] if horizon > 1 else []
     more = f"{len(moves) - LISTED} more in actions.parquet. " if len(moves) > LISTED else ""
+    further = (
+        f"Both are of the epoch that started; moves were chosen by the predicted mean over {horizon} epochs ahead. "
+        if horizon > 1
+        else ""
+    )
     note = (
         f"{more}Gains are shares of requests in time; in hindsight: the field's, under the demand that came. "
-        f"{hindsight_words(told)}"
+        f"{further}{hindsight_words(told)}"
     )
     return Grid("Move by move, first run", heads, rows, note.rstrip(), left=4)
 
 
-def _move(told: Told, row: Mapping[Hashable, Any], sites: dict[int, str]) -> list[str]:
+def _move(told: Told, row: Mapping[Hashable, Any], sites: dict[int, str], *, further: bool) -> list[str]:
     site, partner = int(row["site"]), int(row.get("partner_site", -1))
     there = sites[site] if partner < 0 else f"{sites[site]} ⇄ {sites[partner]}"
     names = told.profiles
@@ -171,7 +193,43 @@ def _move(told: Told, row: Mapping[Hashable, Any], sites: dict[int, str]) -> lis
         f"{row['bytes_moved'] / GB:.2f}",
         _gain(float(row["predicted_gain"])),
         _gain(float(row["realised_gain"])),
+        *([_gain(float(row["horizon_gain"]))] if further else []),
     ]
+
+
+def still_grid(told: Told) -> Grid | None:
+    """Return the epochs without a move, each with the best action that was left out; None if there are none.
+
+    Parameters
+    ----------
+    told
+        A run.
+    """
+    still = still_epochs(told.results)
+    if still is None or still.empty:
+        return None
+    sites = _site_names(told)
+    rows = [
+        [
+            clock(row["time_s"]),
+            plain_text(with_names(row["left_out"], sites), 200) or "–",
+            reasons(row["why"]),
+            _gain(float(row["left_out_gain"])) + ("" if row["left_out_solved"] else " (rough)"),
+            f"{row['looked_at']}",
+            _gain(float(row["unseen_gain"])),
+        ]
+        for row in still.head(LISTED).to_dict("records")
+    ]
+    heads = ["time", "best left out", "why", "promised", "looked at", "others promised"]
+    more = f" {len(still) - LISTED} more in decisions.parquet." if len(still) > LISTED else ""
+    horizon = int(still["horizon_epochs"].max())
+    over = f", mean of the {horizon} epochs ahead" if horizon > 1 else ""
+    note = (
+        f"{still_words(told.results)}. Promised: predicted gain in coverage{over}; rough where only the screening on "
+        "coarse cells tells. Looked at: placements for which the field was solved; others promised: the most at the "
+        f"rough look, of those that were not.{more}"
+    )
+    return Grid("Epochs without a move, first run", heads, rows, note, left=3)
 
 
 def epochs_grid(told: Told) -> Grid | None:
@@ -194,15 +252,18 @@ def epochs_grid(told: Told) -> Grid | None:
         "predicted so far",
         "realised so far",
     ]
-    whole = told.meta.get("replications", 1) == 1
+    whole, horizon = told.meta.get("replications", 1) == 1, horizon_of(told.results.actions)
+    further = horizon > 1 and "horizon_gain" in table
+    heads += [f"mean of {horizon} epochs so far"] if further else []
     note = (
         f"{'One pair of runs' if whole else 'Mean of the paired runs'}. Coverage without and with controller; gains of all moves so far, as predicted when they were "
-        "made and as paired runs show."
+        f"made, {'each for the epoch that started, ' if further else ''}and as paired runs show."
     )
-    return Grid("What the moves promised and brought", heads, list(_epochs(table, whole=whole)), note)
+    rows = list(_epochs(table, whole=whole, further=further))
+    return Grid("What the moves promised and brought", heads, rows, note)
 
 
-def _epochs(table: pd.DataFrame, *, whole: bool) -> Iterator[list[str]]:
+def _epochs(table: pd.DataFrame, *, whole: bool, further: bool) -> Iterator[list[str]]:
     """Yield the row of each epoch; `whole` says that moves were counted and not averaged."""
     for row in table.to_dict("records"):
         half = (row["high"] - row["low"]) / 2
@@ -214,4 +275,5 @@ def _epochs(table: pd.DataFrame, *, whole: bool) -> Iterator[list[str]]:
             number(row["still"] + row["change"]),
             f"{row['predicted_gain']:+.4f}",
             f"{row['change']:+.4f}" + ("" if math.isnan(half) else f" ± {half:.4f}"),
+            *([f"{row['horizon_gain']:+.4f}"] if further else []),
         ]

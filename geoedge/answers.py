@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METRICS",
+    "REDIRECTED",
     "REJECTED",
     "Answer",
     "WindowedAnswer",
@@ -43,8 +44,12 @@ REJECTED = "rejected_share"
 """The share of requests that no site took: told of simulations, where any of those compared rejected one."""
 
 
+REDIRECTED = "redirect_s"
+"""What redirections take, a part of the mean TTFT: told of simulations in which they take time."""
+
+
 def metric_words(metric: str) -> tuple[str, str]:
-    """Return label and unit of a metric, of a profile's share of requests, or of the share rejected.
+    """Return label and unit of a metric, of a profile's share of requests, of the share rejected or of redirections.
 
     Parameters
     ----------
@@ -53,6 +58,8 @@ def metric_words(metric: str) -> tuple[str, str]:
     """
     if metric == REJECTED:
         return "rejected", "–"
+    if metric == REDIRECTED:
+        return "redirections, part of TTFT", "s"
     return METRICS.get(metric, (metric.replace("share:", "served by "), "–"))
 
 
@@ -97,6 +104,8 @@ class Answer(Protocol):
 def answer_metrics(answer: Answer, ttft_target_s: float, profile_names: Sequence[str]) -> dict[str, float]:
     """Return one number for each metric of `METRICS` and each profile's share of requests.
 
+    Of a simulation in which redirections take time, `REDIRECTED` comes last.
+
     Parameters
     ----------
     answer
@@ -120,7 +129,8 @@ def answer_metrics(answer: Answer, ttft_target_s: float, profile_names: Sequence
         "utilization": answer.mean_utilization,
     }
     shares = zip(profile_names, answer.profile_share, strict=True)
-    return metrics | {f"share:{name}": float(share) for name, share in shares}
+    metrics |= {f"share:{name}": float(share) for name, share in shares}
+    return metrics | ({REDIRECTED: parts["redirect"]} if "redirect" in parts else {})
 
 
 A = TypeVar("A", bound=Answer)

@@ -1,7 +1,8 @@
 """Notebooks have two minutes each: by the clock, or where others use the same cores by the processor's own.
 
-A notebook fails that takes longer by both. Its processor time is that of its kernel and of all processes which the
-kernel has started, so what waits for a core does not count; on an idle machine the clock says how long a reader waits.
+A notebook fails that takes longer by both. Its processor time is that of its kernel and of the processes whose end the
+kernel has awaited: what waits for a core does not count, nor does a worker that outlives its kernel, so that a notebook
+which left its work to such would pass. On an idle machine the clock says how long a reader waits.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _taken: dict[str, tuple[float, float]] = {}
 
 
 def spent_s() -> float:
-    """Return the processor time of the processes that have been started from here and are over [s]."""
+    """Return the processor time of processes started from here that are over, and of those they awaited [s]."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

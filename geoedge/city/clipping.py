@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geoedge.city.places import is_place
-from geoedge.city.read import header_facts, not_osm
+from geoedge.city.read import header_facts, not_osm, things_of
 from geoedge.errors import CityError, OutputError
 from geoedge.files import check_place, folder_for, keep_apart
 
@@ -154,7 +154,7 @@ class _Part:
         tagged = osmium.filter.EmptyTagFilter()
         tagged.enable_for(osmium.osm.NODE)
         things: Any = osmium.FileProcessor(str(source)).with_locations().with_filter(tagged)
-        for thing in things:
+        for thing in things_of(things, source):
             kind = thing.type_str()
             if thing.timestamp.year > 1971:
                 self.newest = max(self.newest, thing.timestamp.isoformat())

@@ -26,7 +26,7 @@ NAME_TAGS: tuple[str, ...] = ("highway", "name", "tunnel")
 """Tags that tell a named street."""
 
 RANKS = ("main roads", "streets", "foot paths")
-"""Classes of named streets, the weightiest first."""
+"""Classes of streets, the weightiest first."""
 
 _SAME_M = 0.01
 _MOST_BEND = np.pi / 3

@@ -14,6 +14,8 @@ from geoedge.city.speeds import MODES, street_usable
 from geoedge.errors import CityError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from numpy.typing import NDArray
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "header_facts",
     "not_osm",
     "read_map",
+    "things_of",
 ]
 
 Bbox = tuple[float, float, float, float]
@@ -74,7 +77,8 @@ class MapData:
     named
         Streets that bear names, whether anybody may use them or not.
     references_dropped, ways_dropped, relations_dropped
-        References to absent nodes, ways left with fewer than two nodes, buildings of several outlines with a gap.
+        References to absent nodes, ways left with fewer than two nodes, buildings of several outlines with a gap;
+        ways of which nothing but the name is used do not count.
     buildings_file
         What was taken and dropped of a file of buildings of their own, or None where the map's own are used.
     bbox
@@ -148,6 +152,27 @@ def header_facts(path: Path) -> tuple[Bbox | None, str]:
     return bbox, stamp[:10] or "unknown"
 
 
+def things_of(source: Iterable[Any], path: Path) -> Iterator[Any]:
+    """Yield the things of an OpenStreetMap file as pyosmium reads them.
+
+    Parameters
+    ----------
+    source
+        What reads the file.
+    path
+        The file.
+
+    Raises
+    ------
+    CityError
+        If one holds what no such file may, as a name of more than 1024 bytes.
+    """
+    try:
+        yield from source
+    except ValueError as error:
+        raise not_osm(path, error) from None
+
+
 def read_map(path: Path) -> MapData:
     """Return the streets, buildings, places and coastline of an OpenStreetMap file.
 
@@ -195,7 +220,7 @@ class _Reader:
         areas = osmium.filter.KeyFilter("building", "amenity", "shop", "office")
         take = {"n": self._node, "w": self._way, "r": self._relation, "a": self._area}
         things: Any = osmium.FileProcessor(str(path)).with_areas(areas).with_filter(keys)
-        for thing in things:
+        for thing in things_of(things, path):
             take[thing.type_str()](thing)
 
     def finish(self) -> MapData:
@@ -222,12 +247,14 @@ class _Reader:
         self._date(way)
         street = "highway" in tags and any(street_usable(mode, tags) for mode in MODES)
         coast = tags.get("natural") == "coastline"
+        counts = street or coast or "building" in tags or is_place(tags)
         rank = street_rank(tags)
-        if not (street or coast or rank >= 0 or "building" in tags or is_place(tags)):
+        if not (counts or rank >= 0):
             return
         refs, lonlat = self._line(way)
+        self.data.references_dropped += counts * (len(way.nodes) - len(refs))
         if len(refs) < 2:
-            self.data.ways_dropped += 1
+            self.data.ways_dropped += counts
             return
         if rank >= 0:
             self.data.named.append(NamedWay(tags["name"], rank, lonlat, tags.get("area") == "yes"))
@@ -245,7 +272,6 @@ class _Reader:
     def _line(self, way: Any) -> tuple[list[int], NDArray[np.float64]]:
         """Return the ids and positions of the nodes that are there."""
         found = [(node.ref, node.lon, node.lat) for node in way.nodes if node.location.valid()]
-        self.data.references_dropped += len(way.nodes) - len(found)
         lonlat = np.array([item[1:] for item in found], dtype=np.float64).reshape(-1, 2)
         return [item[0] for item in found], lonlat
 

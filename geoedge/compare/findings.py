@@ -86,9 +86,10 @@ def findings(asked: Asked) -> list[str]:
     asked
         A run and what was asked besides it.
     """
+    kept = asked.kept
     events = (
-        happenings(asked.kept.tables["events"], len(asked.kept.sites))
-        if "events" in asked.kept.tables
+        happenings(kept.tables["events"], len(kept.sites), kept.meta["horizon_s"])
+        if "events" in kept.tables
         else ()
     )
     missing = _never(asked)

@@ -31,7 +31,7 @@ _NAMES = {
 }
 
 
-def happenings(events: pd.DataFrame, sites: int | None = None) -> Iterator[str]:
+def happenings(events: pd.DataFrame, sites: int | None = None, horizon_s: float = np.inf) -> Iterator[str]:
     """Yield what the table of events of a run says, a sentence each, in plain text without names from maps.
 
     Parameters
@@ -40,6 +40,8 @@ def happenings(events: pd.DataFrame, sites: int | None = None) -> Iterator[str]:
         Table ``events`` of a run.
     sites
         Number of sites of the run, so that an event of all of them can be told as such.
+    horizon_s
+        End of the run, so that what would be known only later can be told as such [s since midnight].
     """
     if not len(events):
         return
@@ -47,14 +49,14 @@ def happenings(events: pd.DataFrame, sites: int | None = None) -> Iterator[str]:
         if len(rows) > MOST_TOLD:
             yield _many(str(kind), rows)
         else:
-            yield from (_one(str(kind), row, sites) for row in rows.itertuples())
+            yield from (_one(str(kind), row, sites, horizon_s) for row in rows.itertuples())
     yield (
         "Of all this theory and field know announced crowds and stated drifts alone; what else they say is of an "
         "ordinary day."
     )
 
 
-def _one(kind: str, row: Any, sites: int | None) -> str:
+def _one(kind: str, row: Any, sites: int | None, horizon_s: float) -> str:
     crowd = kind == "flash_crowd"
     told = f" ({row.detail})" if kind in ("backhaul_loss", "prefix_update") and row.detail else ""
     opening = f"{_NAMES[kind][0].capitalize()}, {_when(row)}{_sites(str(row.sites), sites)}{told}"
@@ -64,13 +66,24 @@ def _one(kind: str, row: Any, sites: int | None) -> str:
             f"{_asked(row.requests, row.coverage)}"
         ]
     else:
-        known_s = getattr(row, "known_s", np.nan)
-        parts = [f"known after {known_s - row.start_s:.3g} s"] if np.isfinite(known_s) else []
-        parts += _repairs(row)
+        parts = [*_known(row, horizon_s), *_repairs(row)]
     if np.isfinite(row.coverage_of_others):
         whose = "all other requests" if crowd else "the requests"
         parts.append(f"{row.coverage_of_others:.1%} of {whose} meanwhile were in time")
     return _sentence(opening, parts)
+
+
+def _known(row: Any, horizon_s: float) -> list[str]:
+    """Return when a failure was known that was not at once."""
+    known_s = getattr(row, "known_s", np.nan)
+    if not np.isfinite(known_s):
+        return []
+    if known_s >= horizon_s:
+        return ["not known within the run"]
+    if known_s >= row.end_s:
+        return ["not known before it was over"]
+    after = known_s - row.start_s
+    return [f"known after {after:,.0f} s" if after >= 100.0 else f"known after {after:.3g} s"]
 
 
 def _many(kind: str, rows: pd.DataFrame) -> str:

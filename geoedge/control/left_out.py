@@ -78,8 +78,9 @@ def left_out(situation: Situation, plan: Plan, notes: Notes, *, at_once: bool = 
     """Return the best action that a plan has left out, by the numbers that the planner itself has asked for.
 
     That is the one of greatest gain of those that the field was solved for; or one that a rule forbade, if that
-    promised more at the rough look; or, if there is neither, the one that promised most there. Other changes of
-    sites that the plan changes are not counted as left out.
+    promised more at the rough look; or, if there is neither, the one that promised most there. Where none that was
+    solved for pays, no rule forbade one, and the search had no looks left for one that would pay by the rough look, it
+    is that one. Other changes of sites that the plan changes are not counted as left out.
 
     Parameters
     ----------
@@ -121,17 +122,24 @@ class _Candidates:
             self._forbidden(),
             [g - t >= self.least for g, t in zip(self.gain, self._tolls(), strict=True)],
         )
-        solved = self._top(self.solved)
-        ruled = self._top([f & p & ~s for f, p, s in zip(forbidden, pays, self.solved, strict=True)])
-        unseen = self._top([~f & ~s for f, s in zip(forbidden, self.solved, strict=True)])
-        found = max((each for each in (solved, ruled) if each), key=lambda one: one[0], default=None)
-        found = found or unseen or self._top([np.ones_like(each) for each in self.solved])
+        each = list(zip(forbidden, pays, self.solved, strict=True))
+        ruled = self._top([f & p & ~s for f, p, s in each])
+        unseen = self._top([~f & ~s for f, _, s in each])
+        missed = self._top([~f & p & ~s for f, p, s in each]) if self._stopped else None
+        solved = self._top([s & p for _, p, s in each] if missed else self.solved)
+        found = max((one for one in (solved, ruled) if one), key=lambda one: one[0], default=None)
+        found = found or missed or unseen or self._top([np.ones_like(each) for each in self.solved])
         if found is None:
             return LeftOut("no candidate")
         gain, action, known = found
         toll = float(sum(self.toll[change.site, change.to_profile] for change in action.changes))
         why = self._why(action, gain, toll, known)
         return LeftOut(why, action, gain, toll, known, unseen[0] if unseen else np.nan)
+
+    @property
+    def _stopped(self) -> bool:
+        """Whether the search ended as it had solved the field for as many actions as it may, not as none was left."""
+        return not self.notes.rough and sum(int(each.sum()) for each in self.solved) >= self.limits.looks
 
     def _changes(self, gains: Floats) -> Floats:
         """Return the gains of changes of one site that there are, −inf elsewhere, shape (n, S)."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geoedge.answers import REDIRECTED
 from geoedge.compare import Comparison
 from geoedge.errors import GeoEdgeError
 from geoedge.figures.given import asked, legend_across
@@ -27,6 +28,8 @@ __all__ = ["profile_shares", "three_answers"]
 
 PARTS = (("radio_s", "radio"), ("wait_s", "wait"), ("prefill_s", "prefill"))
 PART_COLOURS = (LEVEL, PALETTE[4], PALETTE[0])
+REDIRECTING = ((REDIRECTED, "redirections"), PALETTE[2])
+"""A part that some simulations have besides, and its colour."""
 ROW_IN = 0.17
 """Height of a row [inch]."""
 SHARE = "share:"
@@ -147,10 +150,13 @@ def _unbounded(axes: Axes, place: int, top: float) -> None:
 
 
 def _stacked(axes: Axes, table: pd.DataFrame, rows: list[str]) -> None:
-    """Draw mean TTFT as a bar of radio, wait and prefill, with the interval of the whole."""
+    """Draw mean TTFT as a bar of radio, wait and prefill, and redirections if any, with the interval of the whole."""
     whole = _lines(table, "mean_ttft_s", rows)
     top, base = _top(whole), np.zeros(len(rows))
-    for (key, name), colour in zip(PARTS, PART_COLOURS, strict=True):
+    parts = list(zip(PARTS, PART_COLOURS, strict=True))
+    if REDIRECTED in set(table["metric"]):
+        parts.append(REDIRECTING)
+    for (key, name), colour in parts:
         part = _lines(table, key, rows)[0]
         length = np.where(np.isfinite(part), part, 0.0)
         axes.barh(range(len(rows)), length, 0.62, base, color=colour, label=name)

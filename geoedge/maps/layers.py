@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from geoedge.maps.outlines import STREET_CLASSES, named_lines, street_lines
+from geoedge.city.names import RANKS
+from geoedge.maps.outlines import named_lines, street_lines
 from geoedge.maps.page import MapLayer
 from geoedge.maps.scales import CategoryScale, coverage_scale, utilisation_scale, wait_scale
 from geoedge.maps.trips import MODES
@@ -64,6 +65,7 @@ STREET_STYLES: tuple[Mapping[str, Any], ...] = (
     {"color": "#8793a1", "weight": 1.0, "opacity": 0.75},
     {"color": "#66727f", "weight": 1.8, "opacity": 0.85},
 )
+"""As they are drawn one over the other, the weightiest last."""
 DARK_STREETS: tuple[Mapping[str, Any], ...] = (
     {"color": "#4a5562", "weight": 0.6, "opacity": 0.7},
     {"color": "#5d6977", "weight": 1.0, "opacity": 0.8},
@@ -86,9 +88,10 @@ def street_layer(city: City, tolerance_m: float, names: int = STREET_NAMES) -> M
     names
         How many names a page brings along at most, main roads first.
     """
-    bundles = [encode_lines(lines, city.to_lonlat) for lines in street_lines(city.streets, tolerance_m)]
+    drawn = street_lines(city.streets, tolerance_m)
+    bundles = [encode_lines(lines, city.to_lonlat) for lines in drawn]
     colours = tuple(str(style["color"]) for style in STREET_STYLES)
-    legend = CategoryScale("Streets", tuple(name.capitalize() for name in STREET_CLASSES), colours)
+    legend = CategoryScale("Streets", tuple(name.capitalize() for name in reversed(RANKS)), colours)
     return MapLayer(
         "streets",
         "Streets",

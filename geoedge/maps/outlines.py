@@ -10,18 +10,18 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from geoedge.city.names import RANKS
 from geoedge.units import KM
 
 if TYPE_CHECKING:
     from geoedge.city import StreetGraph
     from geoedge.city.names import StreetNames
 
-__all__ = ["STREET_CLASSES", "named_lines", "scale_bar", "street_lines"]
+__all__ = ["named_lines", "scale_bar", "street_lines"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-STREET_CLASSES = ("foot paths", "streets", "main roads")
 MAIN_ROAD_SPEED = 45 / 3.6
 """Streets on which one drives at least this fast [m/s] are drawn as main roads."""
 FINEST_NAMED_M = 2.5
@@ -33,7 +33,7 @@ SAME_VERTEX_M = 0.1
 
 
 def street_lines(streets: Mapping[str, StreetGraph], tolerance_m: float) -> tuple[list[Any], ...]:
-    """Return the streets of each class of `STREET_CLASSES` as long line strings, every piece once.
+    """Return the streets of each class of `RANKS` as long line strings, every piece once, as drawn: main roads last.
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ def street_lines(streets: Mapping[str, StreetGraph], tolerance_m: float) -> tupl
         ends, edge = _pieces(graph)
         fast = graph.edge_speed[edge] >= MAIN_ROAD_SPEED
         pieces.append(ends)
-        ranks.append(np.where(fast, 2, 1) if mode == "drive" else np.zeros(len(edge), dtype=np.int64))
+        ranks.append(np.where(fast, 0, 1) if mode == "drive" else np.full(len(edge), 2, dtype=np.int64))
     if not pieces:
-        return tuple([] for _ in STREET_CLASSES)
+        return tuple([] for _ in RANKS)
     ends, rank = _once(np.concatenate(pieces), np.concatenate(ranks))
-    return tuple(_joined(ends[rank == level], tolerance_m) for level in range(len(STREET_CLASSES)))
+    return tuple(_joined(ends[rank == level], tolerance_m) for level in reversed(range(len(RANKS))))
 
 
 def _pieces(graph: StreetGraph) -> tuple[Floats, Ints]:
@@ -63,13 +63,13 @@ def _pieces(graph: StreetGraph) -> tuple[Floats, Ints]:
 
 
 def _once(ends: Floats, rank: Ints) -> tuple[Floats, Ints]:
-    """Keep each piece once, whichever way and mode it was drawn in, with its highest class."""
+    """Keep each piece once, whichever way and mode it was drawn in, with its weightiest class."""
     grid = np.rint(ends / SAME_VERTEX_M).astype(np.int64)
     backward = (grid[:, 0, 0] > grid[:, 1, 0]) | (
         (grid[:, 0, 0] == grid[:, 1, 0]) & (grid[:, 0, 1] > grid[:, 1, 1])
     )
     grid[backward] = grid[backward, ::-1]
-    order = np.lexsort((-rank, *grid.reshape(len(grid), 4).T))
+    order = np.lexsort((rank, *grid.reshape(len(grid), 4).T))
     flat = grid[order].reshape(len(grid), 4)
     first = np.ones(len(flat), dtype=bool)
     first[1:] = np.any(flat[1:] != flat[:-1], axis=1)

@@ -181,7 +181,8 @@ def draw_streets(axes: Axes, city: City, *, strength: float = 1.0, tolerance_m: 
     """
     from matplotlib.collections import LineCollection
 
-    for lines, (colour, width) in zip(street_lines(city.streets, tolerance_m), STREETS, strict=True):
+    drawn = street_lines(city.streets, tolerance_m)
+    for lines, (colour, width) in zip(drawn, STREETS, strict=True):
         parts = [shapely.get_coordinates(line) for line in lines]
         bundle = LineCollection(parts, colors=colour, linewidths=strength * width, zorder=4)
         axes.add_collection(bundle, autolim=False)

@@ -21,12 +21,13 @@ its own where demand shifts; that takes paired replications, as `geoedge.compare
 
 from geoedge.results.batches import batch_interval
 from geoedge.results.folder import check_writable
-from geoedge.results.records import PATH_COLUMNS, RECORD_COLUMNS, STATUS, followed
+from geoedge.results.records import PATH_COLUMNS, RECORD_COLUMNS, REDIRECT, STATUS, followed
 from geoedge.results.results import Results
 
 __all__ = [
     "PATH_COLUMNS",
     "RECORD_COLUMNS",
+    "REDIRECT",
     "STATUS",
     "Results",
     "batch_interval",

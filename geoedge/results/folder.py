@@ -12,11 +12,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from geoedge.errors import OutputError
 from geoedge.files import folder_for, has_room
-from geoedge.results.records import RECORD_COLUMNS
+from geoedge.results.records import PATH_COLUMNS, RECORD_COLUMNS
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from geoedge.results.results import Results
 
 __all__ = ["check_writable", "read_folder", "write_folder"]
@@ -134,6 +138,7 @@ def read_folder(folder: str | Path) -> dict[str, Any]:
         if lacking:
             msg = f"{_RECORDS} of an older version has no column {lacking[0]}; run the scenario again"
             raise ValueError(msg)
+        _refuse_broken_paths(tables.get("paths"))
         sites = pd.DataFrame(gpd.read_parquet(path / _SITES).drop(columns="geometry"))
         return {
             "label": meta.pop("label"),
@@ -150,6 +155,19 @@ def read_folder(folder: str | Path) -> dict[str, Any]:
         )
         msg = f"`run` {str(folder)!r} is not a run folder: {reason}; give a folder that `geoedge run` wrote"
         raise OutputError(msg) from None
+
+
+def _refuse_broken_paths(paths: pd.DataFrame | None) -> None:
+    """Refuse a table of paths, which older runs have none of, without a column or with numbers that are not finite."""
+    if paths is None:
+        return
+    for name, kind in PATH_COLUMNS.items():
+        if name not in paths:
+            msg = f"paths.parquet has no column {name}"
+            raise ValueError(msg)
+        if kind != "str" and not np.isfinite(paths[name].to_numpy(dtype=np.float64)).all():
+            msg = f"paths.parquet: {name} is not finite"
+            raise ValueError(msg)
 
 
 def check_writable(folder: str | Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PATH_COLUMNS", "RECORD_COLUMNS", "STATUS", "followed"]
+__all__ = ["PATH_COLUMNS", "RECORD_COLUMNS", "REDIRECT", "STATUS", "followed"]
 
 STATUS = ("served", "in_service", "waiting", "in_flight", "rejected")
 """What a request is at the horizon; the column ``status`` holds the index."""
@@ -39,6 +39,9 @@ RECORD_COLUMNS: Mapping[str, str] = {
     "status": "int8",
 }
 """Columns of a run's records, one row a request, and their types; instants and times in seconds."""
+
+REDIRECT = "redirect_s"
+"""Column of records besides, where redirections take time: that time, part of the TTFT and not of ``wait_s`` [s]."""
 
 PATH_COLUMNS: Mapping[str, str] = {
     "user": "int32",

@@ -13,7 +13,7 @@ import numpy as np
 from geoedge.answers import answer_metrics
 from geoedge.errors import GeoEdgeError
 from geoedge.results.folder import read_folder, write_folder
-from geoedge.results.records import STATUS
+from geoedge.results.records import REDIRECT, STATUS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,8 +125,12 @@ class Results:
         return _mean(self._taken("ttft_s"))
 
     def parts(self) -> dict[str, float]:
-        """Return the mean radio delay, wait and prefill time [s]; NaN where no request was taken."""
-        return {part: _mean(self._taken(f"{part}_s")) for part in ("radio", "wait", "prefill")}
+        """Return the mean radio delay, wait and prefill time [s]; NaN where no request was taken.
+
+        Where redirections take time, what they took is there too, as ``redirect``.
+        """
+        names = ["radio", "wait", "prefill"] + ["redirect"] * (REDIRECT in self.records.column_names)
+        return {part: _mean(self._taken(f"{part}_s")) for part in names}
 
     @property
     def profile_share(self) -> NDArray[np.float64]:
@@ -166,9 +170,9 @@ class Results:
 
     @property
     def mean_utilization(self) -> float:
-        """Busy servers over servers after the warm-up, all sites together."""
+        """Busy servers over servers after the warm-up, all sites together; NaN where there was none."""
         after = self.measured_epochs
-        return float((after.utilization * after.server_s).sum() / after.server_s.sum())
+        return _share((after.utilization * after.server_s).sum(), after.server_s.sum())
 
     def metrics(self) -> dict[str, float]:
         """Return one number for each metric and each profile's share of requests.

@@ -123,7 +123,7 @@ class EventConfig(Section):
         le=86_400.0,
         description="site_failure: time until routers and controller know of it; until then requests are sent there and "
         "held, and so is what had no first token: all of it is sent elsewhere then, or served there if the site is back "
-        "before; 0 if omitted [s]",
+        "before; what is held when the run ends waits there, its TTFT as if served from then on; 0 if omitted [s]",
     )
     rate_left: float | None = Field(
         default=None,

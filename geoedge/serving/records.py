@@ -92,9 +92,10 @@ class Requests:
 class Records:
     """What happened to every request, in order of creation; times [s] are NaN where they are not settled.
 
-    ``ttft_s`` is ``radio_s + wait_s + prefill_s``. A rejected request has no site (-1), no times and an infinite
+    ``ttft_s`` is ``radio_s + redirect_s + wait_s + prefill_s``. A rejected request has no site (-1), no times and an infinite
     TTFT. Of a request whose site failed, site and times are those of the last site that it was sent to, and the
-    time lost before is part of ``wait_s``, as is what redirections take. If the radio delay does not shift arrivals,
+    time lost before, redirections included, is part of ``wait_s``; of all others that is the wait in the queue of their
+    site. If the radio delay does not shift arrivals,
     ``arrived_s`` equals ``created_s`` and the radio delay comes on top of the other two all the same.
     Under the laws other than ``prefill_plus_decode`` and ``deterministic`` the server may be released
     (``finished_s``) before the first token.
@@ -107,6 +108,8 @@ class Records:
     """Profile the site held when the request started; -1 if it has not."""
     distance_km: Floats
     radio_s: Floats
+    redirect_s: Floats
+    """Time that redirections took; 0 if its site failed."""
     arrived_s: Floats
     started_s: Floats
     wait_s: Floats
@@ -225,10 +228,14 @@ def records_of(
     column |= {name: labels[name].astype(np.int64) for name in LABELS}
     started, radio, rejected = column["started"], column["radio"], column["site"] < 0
     wait = started - column["arrived"]
-    late = column["lost"] if redirect_s == 0.0 else column["lost"] + column["redirects"]
-    late = np.flatnonzero(late)
-    wait[late] = started[late] - (column["created"][late] + shift * radio[late])
-    ttft = radio + wait + column["prefill"]
+    again = np.flatnonzero(column["lost"])
+    wait[again] = started[again] - (column["created"][again] + shift * radio[again])
+    redirecting = np.zeros(len(rows))
+    if redirect_s > 0.0:
+        redirecting = redirect_s * column["redirects"]
+        redirecting[again] = 0.0
+        redirecting[rejected] = np.nan
+    ttft = radio + wait + column["prefill"] + redirecting
     ttft[rejected] = np.inf
     status = np.where(~np.isnan(started), 0, np.where(column["arrived"] <= clock_s, 1, 2))
     status[rejected] = ENGINE_STATUS.index("rejected")
@@ -239,6 +246,7 @@ def records_of(
         profile=column["profile"],
         distance_km=column["distance"],
         radio_s=radio,
+        redirect_s=redirecting,
         arrived_s=column["arrived"],
         started_s=started,
         wait_s=wait,

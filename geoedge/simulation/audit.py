@@ -18,7 +18,13 @@ from geoedge.control.planners import PLANNERS
 from geoedge.control.planners.limits import limits_of
 from geoedge.errors import GeoEdgeError
 from geoedge.scenario import Scenario
-from geoedge.simulation.ledger import action_log, check_actions, check_decisions
+from geoedge.simulation.ledger import (
+    action_log,
+    check_actions,
+    check_decisions,
+    check_known,
+    check_redirects,
+)
 from geoedge.workload import build_workload
 
 if TYPE_CHECKING:
@@ -65,10 +71,15 @@ def audit_run(results: Results) -> RunAudit:
     Raises
     ------
     GeoEdgeError
-        If the run has no log of its placement, or its tables name sites, profiles or events that do not exist.
+        If the run is of a version that did not write what is held against each other, or its tables name sites,
+        profiles or events that do not exist.
     """
-    if "placement" not in results.tables:
-        msg = f"`run` {results.label!r} has no placement.parquet to replay; run it again with this version"
+    lacking = list(_lacking(results))
+    if lacking:
+        msg = (
+            f"`run` {results.label!r} was made by an older version: it has no {', '.join(lacking)}; run it again with "
+            "this version"
+        )
         raise GeoEdgeError(msg)
     try:
         return _audited(results)
@@ -78,6 +89,24 @@ def audit_run(results: Results) -> RunAudit:
         what = f"{type(error).__name__}: {error}".splitlines()[0]
         msg = f"{results.label}: its tables do not belong together ({what}); something was changed or damaged, run again"
         raise GeoEdgeError(msg) from error
+
+
+_BOOKS = {
+    "placement": (),
+    "actions": ("horizon_gain", "horizon_epochs"),
+    "decisions": ("horizon_epochs", "horizon_coverage_before", "horizon_coverage_after", "looked_at", "why"),
+}
+"""Tables that the books of a run are, and columns of them that older versions did not write."""
+
+
+def _lacking(results: Results) -> Iterator[str]:
+    """Say which tables and columns a run lacks that its books are kept in by now."""
+    tables = {"actions": results.actions} | results.tables
+    for name, columns in _BOOKS.items():
+        if name not in tables:
+            yield f"{name}.parquet"
+            continue
+        yield from (f"{name}.{column}" for column in columns if column not in tables[name])
 
 
 def _audited(results: Results) -> RunAudit:
@@ -117,6 +146,9 @@ def _violations(results: Results, journal: list[PlacementEvent], log: list[LogEn
     history = _history(journal, initial)
     counted = None if PLANNERS[control.controller].at_once else memory
     yield from _requests(results, history, journal, initial, counted)
+    events, redirects = results.tables.get("events"), results.records.column("redirects").to_numpy()
+    yield from check_redirects(redirects, scenario, events)
+    yield from check_known(events)
     yield from _epochs(results, history)
 
 

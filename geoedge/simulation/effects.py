@@ -290,24 +290,32 @@ class Disturbances:
         self._owed[site] = _Loss(one, int(goal[site]), goal, f"site {site} has recovered")
 
     def find_rest(self, model: EdgeCity) -> None:
-        """Let what silent sites hold at the end of a run be sent elsewhere once they are missed, or would be back.
+        """Let silent sites serve what they hold at the end of a run, each from when its silence would be over.
+
+        Nobody is sent elsewhere or rejected any more: at the horizon these requests wait, as others do whose times are
+        settled after it.
 
         Parameters
         ----------
         model
             A run that has reached its horizon; its engine goes on.
         """
-        engine = model.engine
-        begun = [
-            one for one in self.happening if one.start_s <= engine.clock_s and self._silent & {*one.sites}
+        engine, horizon_s = model.engine, model.engine.clock_s
+        over = sorted((self._silence_ends_s(site, horizon_s), site) for site in self._silent)
+        for time_s, site in over:
+            engine.run(Requests.none(), max(engine.clock_s, time_s))
+            engine.recover(site)
+        self._silent.clear()
+
+    def _silence_ends_s(self, site: int, now_s: float) -> float:
+        """Return when a silent site will be missed, by whichever failure, or be back [s since midnight]."""
+        mine = [
+            one
+            for one in self.happening
+            if one.kind == "site_failure" and site in one.sites and one.start_s < now_s <= one.end_s
         ]
-        for one in sorted(begun, key=lambda one: one.known_s):
-            held = [site for site in one.sites if site in self._silent]
-            engine.run(Requests.none(), max(engine.clock_s, one.known_s))
-            for site in held:
-                engine.close(site)
-            self._tolls[one].rerouted += sum(engine.fail(site) for site in held)
-            self._silent.difference_update(held)
+        missed = [one.known_s for one in mine if now_s <= one.known_s < one.end_s]
+        return min([*missed, max((one.end_s for one in mine), default=now_s)])
 
     def _slow(self, model: EdgeCity, one: Occurrence, begins: bool) -> None:
         """Let the backhaul of sites lose rate, or get it back; losses at a time multiply."""

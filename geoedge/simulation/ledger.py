@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geoedge.control.actions import REPAIRS, Action, Change
+from geoedge.control.left_out import WHY
 from geoedge.control.log import LogEntry, begun, outcomes
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from geoedge.control.placement import PlacementEvent
+    from geoedge.scenario import Scenario
 
-__all__ = ["action_log", "check_actions", "check_decisions"]
+__all__ = ["action_log", "check_actions", "check_decisions", "check_known", "check_redirects"]
 
 Row = dict[str, Any]
 
@@ -47,7 +49,8 @@ def action_log(actions: pd.DataFrame, journal: list[PlacementEvent]) -> list[Log
         changes = tuple(
             Change(e.site, e.from_profile, e.to_profile, e.bytes_moved, e.compute_s) for e in told
         )
-        action = Action(row["action"], changes, row["predicted_gain"], row["reason"], row["horizon_gain"])
+        gains = row["predicted_gain"], row["reason"], row["horizon_gain"], row["horizon_epochs"]
+        action = Action(row["action"], changes, *gains)
         log.append(LogEntry(row["epoch"], told[0].time_s, action, _transfer_s(told)))
     return log
 
@@ -103,7 +106,10 @@ def check_actions(
         start, end = epochs[entry.epoch] if 0 <= entry.epoch < len(epochs) else (np.inf, np.inf)
         if not start <= entry.time_s <= end:
             yield f"{where}: the journal has it at {entry.time_s:g} s, in another epoch"
-        if entry.action.kind in REPAIRS and not _had_lost(first.site, entry, log, journal):
+        if entry.action.kind not in REPAIRS:
+            continue
+        yield from _differences(where, row, {"horizon_epochs": 1}, "what sites do themselves")
+        if not _had_lost(first.site, entry, log, journal):
             yield f"{where}: the site had nothing to repair"
 
 
@@ -169,8 +175,15 @@ def check_decisions(
         down = epoch > 0 and any(start <= row["time_s"] < end for start, end in away)
         if (row["why"] == "absent") != down:
             yield f"the decision of epoch {epoch}: why is {row['why']!r}, by the events the controller was down or not"
+        yield from _unheard_of(epoch, row)
         if row["why"] in _UNPLANNED:
             continue
+        for action in actions:
+            if action.horizon_epochs != row["horizon_epochs"]:
+                yield (
+                    f"epoch {epoch}, {action.kind} at site {action.sites[0]}: horizon_epochs is {action.horizon_epochs}, "
+                    f"by the decision {row['horizon_epochs']}"
+                )
         for name, promised in (
             ("coverage", sum(action.predicted_gain for action in actions)),
             ("horizon_coverage", sum(action.horizon_gain for action in actions)),
@@ -183,6 +196,60 @@ def check_decisions(
     missing = set(range(1, len(epochs))) - set(decisions["epoch"]) if len(decisions) else ()
     for epoch in sorted(missing):
         yield f"epoch {epoch}: nothing was decided, and nothing says why"
+
+
+def _unheard_of(epoch: int, row: Any) -> Iterator[str]:
+    """Say what a decision tells that none can have told."""
+    if not set(str(row["why"]).split(", ")) <= set(WHY):
+        yield f"the decision of epoch {epoch}: why is {row['why']!r}; known are {', '.join(WHY)}"
+    if not row["looked_at"] >= 0:
+        yield f"the decision of epoch {epoch}: looked_at is {row['looked_at']}, which is no number of placements"
+
+
+def check_redirects(
+    redirects: NDArray[np.int64], scenario: Scenario, events: pd.DataFrame | None
+) -> Iterator[str]:
+    """Say where requests were sent on more often than admission allows.
+
+    Each time that its site fails a request is sent anew, and may be sent on as often again.
+
+    Parameters
+    ----------
+    redirects
+        How often each request was sent on, shape (m,).
+    scenario
+        The scenario.
+    events
+        Table of events; None if nothing happened.
+    """
+    closes = scenario.admission.close_threshold is not None
+    failures = 0 if events is None else int((events["kind"] == "site_failure").sum())
+    most = scenario.admission.redirects * (1 + failures) if closes else 0
+    wrong = np.flatnonzero(~((redirects >= 0) & (redirects <= most)))
+    if wrong.size:
+        yield (
+            f"{wrong.size} requests were sent on a number of times that admission does not allow, the first "
+            f"{redirects[wrong[0]]} times; allowed are 0 to {most}"
+        )
+
+
+def check_known(events: pd.DataFrame | None) -> Iterator[str]:
+    """Say which failures were known before they began, or only after they were over.
+
+    Parameters
+    ----------
+    events
+        Table of events; None if nothing happened.
+    """
+    if events is None or "known_s" not in events:
+        return
+    for row in events.to_dict("records"):
+        known = float(row["known_s"])
+        if not np.isnan(known) and not row["start_s"] <= known <= row["end_s"]:
+            yield (
+                f"event {row['event']}, {row['kind']}: known at {known:g} s, but it lasts from {row['start_s']:g} to "
+                f"{row['end_s']:g} s"
+            )
 
 
 def _differences(where: str, row: Any, told: Row, source: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from geoedge.control.log import decision_frame, journal_frame
 from geoedge.errors import GeoEdgeError
-from geoedge.results import Results
+from geoedge.results import REDIRECT, Results
 from geoedge.simulation.sessions import session_tables
 from geoedge.simulation.tables import (
     action_table,
@@ -67,6 +67,8 @@ def results_of(model: EdgeCity) -> Results:
     used = model.dynamics.used(records.site, records.profile, records.started_s)
     hits = model.study.workload.hit_tokens[used, records.request_type]
     table = record_table(records, _drawn_columns(model), hits, status_at(records, model.clock_s))
+    if model.scenario.admission.redirect_s > 0.0:
+        table = table.append_column(REDIRECT, [records.redirect_s])
     if model.sessions is not None:
         table = model.sessions.records(table, model.engine)
     epochs = epoch_frame(table, model.epoch_rows, tau)

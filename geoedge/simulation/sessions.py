@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
+from geoedge.results import REDIRECT
 from geoedge.serving.sessions import NOBODY, OUTCOMES
 from geoedge.serving.warm import SessionRules
 from geoedge.simulation.mobility import draw_requests
@@ -183,13 +184,14 @@ def session_tables(
     from_s
         When counting begins [s].
     """
-    frame = records.select([*_HANDOVER_PARTS, "handover", "created_s", "site", "moved_bytes"]).to_pandas()
+    parts = [*_HANDOVER_PARTS, *[REDIRECT] * (REDIRECT in records.column_names)]
+    frame = records.select([*parts, "handover", "created_s", "site", "moved_bytes"]).to_pandas()
     frame = frame[frame.created_s >= from_s]
     rows = []
     for code, name in enumerate(OUTCOMES):
         part = frame[frame.handover == code]
         taken = part[part.site >= 0]
-        means = {column: float(taken[column].mean()) for column in _HANDOVER_PARTS}
+        means = {column: float(taken[column].mean()) for column in parts}
         coverage = float((part.ttft_s <= tau).mean()) if len(part) else float("nan")
         rows.append(
             {

@@ -171,7 +171,7 @@ def make_operator(
 def _prospects(study: Study, placement: Placement) -> Floats:
     """Return the bytes of each change that is worth a look [B], shape (S, S); beyond any budget for the dominated.
 
-    A profile that only so many sites may hold makes no other one superfluous, and one that some sites must hold is none.
+    A profile with a cap makes no other superfluous; one with a floor is never superfluous.
     """
     workload, limits = study.workload, control_limits(study)
     hits = np.where(workload.serves, workload.hit_tokens, -1)

@@ -1,8 +1,8 @@
 """M/M/c in the time that it has: rates that change at given instants, from an empty queue on.
 
 A queue at rest forgets where it came from; near capacity that takes longer than any epoch, and beyond it there is no
-rest at all. The number of requests at a site is a birth–death process, whose law is followed here by uniformisation:
-to 1e-10, with nothing random in it.
+rest at all. The number of requests at a site is a birth–death process, whose law is followed here to 1e-10, with
+nothing random in it.
 
 References
 ----------
@@ -14,19 +14,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammainc, gammaln, xlogy
 
-from geoedge.compiled import kernel
+from geoedge.theory._births_deaths import FAR, GONE, more_than_leave, passed
 from geoedge.theory.queueing import load_and_servers, rates_and_servers, require
 
 __all__ = ["relaxation_time", "transient_wait_tail"]
 
 FloatArray = NDArray[np.float64]
-
-_FAR = 8.0  # standard deviations of a number of events beyond which nothing is looked for
-_GONE = 1e-18  # probability of a state below which it is left out at the upper end
-_STILL = 1e-15  # change of any probability in a step below which the queue is at rest
-_GLANCE = 32  # steps between two looks at either
 
 
 def relaxation_time(arrival_rate: ArrayLike, service_rate: ArrayLike, concurrency: ArrayLike) -> FloatArray:
@@ -105,7 +99,8 @@ def transient_wait_tail(
     law[0] = 1.0
     tail = np.empty((len(stretches[0]), len(waits)))
     for k, (births, deaths, c, span) in enumerate(zip(*(each.tolist() for each in stretches), strict=True)):
-        tail[k] = _tail(_passed(law, births, deaths, int(c), span)[int(c) :], c * deaths * waits)
+        mean, _ = passed(law, births, deaths, int(c), span)
+        tail[k] = _tail(mean[int(c) :], c * deaths * waits)
     return np.where(given < 0.0, 1.0, tail)
 
 
@@ -120,9 +115,7 @@ def _tail(queue: FloatArray, leaving: FloatArray) -> FloatArray:
         Mean number of services that end in each time.
     """
     at_least = np.cumsum(queue[::-1])[::-1]
-    at_least = at_least[: np.count_nonzero(at_least > _GONE)]
-    ended = np.arange(float(len(at_least)))[:, None]
-    return np.asarray(at_least @ np.exp(xlogy(ended, leaving) - leaving - gammaln(ended + 1.0)))
+    return more_than_leave(at_least[: np.count_nonzero(at_least > GONE)], leaving)
 
 
 def _room(arrivals: FloatArray, service: FloatArray, servers: FloatArray, length: FloatArray) -> int:
@@ -132,61 +125,4 @@ def _room(arrivals: FloatArray, service: FloatArray, servers: FloatArray, length
         queue = max(queue + growth, 0.0)
         most = max(most, queue)
     events = float(((arrivals + servers * service) * length).sum())
-    return int(servers.max(initial=1.0) + most + _FAR * np.sqrt(events)) + 20
-
-
-def _passed(law: FloatArray, births: float, deaths: float, servers: int, length: float) -> FloatArray:
-    """Carry the law of the number at a site through a stretch, in place, and return its mean over the stretch."""
-    total = births + servers * deaths
-    events = total * length
-    k = np.arange(int(events + _FAR * np.sqrt(events)) + 20.0)
-    more = gammainc(k + 1.0, events)  # probability of more than k events
-    exactly = -np.diff(more, prepend=1.0)
-    mean = np.zeros_like(law)
-    last = np.maximum(exactly, 0.0)
-    _uniformised(law, births / total, deaths / total, servers, np.asarray(more / events), last, mean)
-    return mean
-
-
-@kernel
-def _uniformised(
-    law: FloatArray,
-    up: float,
-    down: float,
-    servers: int,
-    weight: FloatArray,
-    last: FloatArray,
-    mean: FloatArray,
-) -> None:
-    """Add the law after each number of events by `weight` to `mean`, and by `last` to what replaces it."""
-    top = law.size - 1
-    here, after, end = law.copy(), np.zeros_like(law), np.zeros_like(law)
-    high = top
-    while high > 0 and here[high] < _GONE:
-        high -= 1
-    for k in range(weight.size):
-        if k % _GLANCE == 0 and k > 0:
-            while high > 0 and here[high] < _GONE:
-                here[high] = 0.0
-                high -= 1
-        for n in range(high + 1):
-            mean[n] += weight[k] * here[n]
-            end[n] += last[k] * here[n]
-        reach = min(high + 1, top)
-        moved = 0.0
-        for n in range(reach + 1):
-            leaves = min(n, servers) * down + (up if n < top else 0.0)
-            comes = up * here[n - 1] if n > 0 else 0.0
-            if n < top:
-                comes += min(n + 1, servers) * down * here[n + 1]
-            after[n] = here[n] * (1.0 - leaves) + comes
-            moved = max(moved, abs(after[n] - here[n]))
-        here, after = after, here
-        high = reach
-        if moved < _STILL:
-            left, rest = weight[k + 1 :].sum(), last[k + 1 :].sum()
-            for n in range(high + 1):
-                mean[n] += left * here[n]
-                end[n] += rest * here[n]
-            break
-    law[:] = end / end.sum()
+    return int(servers.max(initial=1.0) + most + FAR * np.sqrt(events)) + 20

@@ -157,6 +157,13 @@ def test_a_map_is_never_cut_over_itself(village, tmp_path: Path) -> None:
     assert source.read_bytes() == before
 
 
+def test_a_tag_too_long_for_any_map_is_refused(town, tmp_path: Path) -> None:
+    town.grid(2, 100.0, name="A" * 5000)
+    with pytest.raises(CityError, match="not a readable OpenStreetMap file"):
+        clip(town.write(tmp_path / "a.osm"), BOX, tmp_path / "b.osm.pbf")
+    assert not (tmp_path / "b.osm.pbf").exists()
+
+
 def test_nonsense_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "a.osm.pbf").write_bytes(json.dumps({"not": "a map"}).encode() * 50)
     with pytest.raises(CityError, match="not a readable OpenStreetMap file"):

@@ -155,6 +155,16 @@ def test_references_to_absent_nodes_are_dropped_and_counted(town, tmp_path: Path
     assert [way.refs for way in data.ways] == [[a, b, c]]
 
 
+def test_ways_of_which_only_the_name_is_used_do_not_count(town, tmp_path: Path) -> None:
+    a, b = town.node(0, 0), town.node(100, 0)
+    town.way([a, 777_777, b], highway="service", access="private", name="Allée Privée")
+    town.way([b, 888_888], highway="service", access="private", name="Impasse Privée")
+    data = read_map(town.write(tmp_path / "a.osm"))
+    assert (data.references_dropped, data.ways_dropped) == (0, 0)
+    assert [way.name for way in data.named] == ["Allée Privée"]
+    assert data.ways == []
+
+
 @pytest.mark.shared_data
 def test_a_file_clipped_by_others_loads_with_its_gaps_counted() -> None:
     data = read_map(HELSINKI)
@@ -208,6 +218,13 @@ def test_broken_xml_is_no_map(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(CityError, match="not a readable OpenStreetMap file"):
         read_map(path)
+
+
+def test_a_tag_too_long_for_any_map_is_refused_in_one_line(town, tmp_path: Path) -> None:
+    town.grid(2, 100.0, name="A" * 5000)
+    with pytest.raises(CityError, match="not a readable OpenStreetMap file") as caught:
+        read_map(town.write(tmp_path / "a.osm"))
+    assert "\n" not in str(caught.value)
 
 
 def test_missing_and_foreign_files_are_refused(tmp_path: Path) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 
 import pytest
 from rich.console import Console
 
 from geoedge.cli import progress as shown
 from geoedge.cli.manner import Manner
-from geoedge.cli.progress import _Past, pace_words
+from geoedge.cli.progress import pace_words
 
 
 @pytest.mark.parametrize(
@@ -96,37 +97,44 @@ class _Moving(shown.Progress):
         super().__init__(*columns, auto_refresh=False, get_time=lambda: _Moving.now_s, **given)
 
 
-def test_the_time_left_of_a_run_is_known_while_it_goes_on(monkeypatch) -> None:
-    """Runs of 100 s, after 20 s in which workers start: what is left is said from the first steps on."""
+def lines_at(monkeypatch, tell_s: list[float], done: Callable[[float], float], total: int, at: set[float]):
+    """Return what a terminal shows at some times, told at others how much is done of simulations of a day."""
     monkeypatch.setattr(shown, "Progress", _Moving)
     monkeypatch.setattr(_Moving, "now_s", 0.0)
     console = Console(file=io.StringIO(), force_terminal=True, width=120, color_system=None)
     lines = {}
     with shown.progress(86400.0, console) as tell:
-        for tenths in range(10 * 120 + 1):
-            _Moving.now_s = tenths / 10.0
-            if tenths % 5 == 0:
-                tell("simulations", max(0.0, _Moving.now_s - 20.0) / 100.0, 1)
-            if _Moving.now_s in (10.0, 25.0, 70.2, 110.0):
+        for now_s in sorted(at.union(tell_s)):
+            _Moving.now_s = now_s
+            if now_s in tell_s:
+                tell("simulations", done(now_s), total)
+            if now_s in at:
                 console.file.seek(0)
                 console.file.truncate()
                 tell.__self__.shown.refresh()
-                lines[_Moving.now_s] = console.file.getvalue()
+                lines[now_s] = console.file.getvalue()
+    return lines, console.file.getvalue()
+
+
+def test_the_time_left_of_a_run_is_known_while_it_goes_on(monkeypatch) -> None:
+    """Runs of 100 s, after 20 s in which workers start: what is left is said from the first steps on."""
+    told_s = [half / 2.0 for half in range(2 * 120 + 1)]
+    at = {10.0, 25.0, 70.2, 110.0}
+    lines, last = lines_at(monkeypatch, told_s, lambda now_s: max(0.0, now_s - 20.0) / 100.0, 1, at)
     assert "left" not in lines[10.0]
     assert "0.0/1 runs  0:01:35 left" in lines[25.0]
     assert "0.5/1 runs  0:00:50 left  14.4 simulated h/min" in lines[70.2]
     assert "0.9/1 runs  0:00:10 left" in lines[110.0]
-    assert "1/1 runs" in console.file.getvalue()
+    assert "1/1 runs" in last
 
 
-def test_the_pace_is_that_of_late() -> None:
-    """Two runs side by side, one of which ends after a fifth of the time of the other."""
-    past = _Past()
-    for now_s in range(10, 131):
-        past.note(float(now_s), min(1.0, (now_s - 10) / 20.0) + (now_s - 10) / 100.0)
-        if now_s == 110:
-            spent, before = past.spent(whole=False)
-            assert (spent, before) == (50.0, 1.5)
-            assert (2.0 - before) / spent == pytest.approx(0.01)  # one run in 100 s, as it will go on
-    assert past.spent(whole=True) == (120.0, 0.0)
-    assert len(past.later) < 70
+def test_the_pace_is_that_of_late(monkeypatch) -> None:
+    """Two runs side by side, one of which ends after a fifth of the time of the other; then a third."""
+
+    def done(now_s: float) -> float:
+        return min(1.0, (now_s - 10.0) / 20.0) + (now_s - 10.0) / 100.0
+
+    told_s = [float(now_s) for now_s in range(10, 211)]
+    lines, _ = lines_at(monkeypatch, told_s, done, 3, {110.0, 210.0})
+    assert "2/3 runs  0:01:40 left  14.4 simulated h/min" in lines[110.0]  # a run in 100 s, as it goes on
+    assert "3/3 runs  21.6 simulated h/min" in lines[210.0]  # of all the time since the first move

@@ -62,6 +62,27 @@ def test_a_bound_that_takes_bytes_keeps_to_the_budget():
     assert [action.sites for action in plan.actions] == [(0,)]
 
 
+def test_the_budget_of_later_epochs_is_whole_whatever_the_way_back_took():
+    # site 0 goes back within bounds for 10 B; what site 1 needs in the second epoch alone, 40 B, fits there at once
+    limits = open_limits(2, least_sites=np.array([0, 1, 0]), budget_bytes=45.0)
+    now = np.array([[0.0, 0.1, 0.0], [0.0, -0.01, -0.5]])
+    soon = np.array([[0.0, 0.1, 0.0], [0.0, 0.0, 0.4]])
+    plan = PLANNERS["multi_period"].plan(situation([now, soon], [0, 0], limits))
+    assert [action.sites for action in plan.actions] == [(0,)]
+    # where it does not fit, half of the way is gone before
+    narrow = open_limits(2, least_sites=np.array([0, 1, 0]), budget_bytes=35.0)
+    plan = PLANNERS["multi_period"].plan(situation([now, soon], [0, 0], narrow))
+    assert [action.sites for action in plan.actions] == [(0,), (1,)]
+
+
+def test_one_change_does_where_one_is_enough():
+    # all must hold the fallback, and none a deep profile: not first a shallow one, though it loses less
+    limits = open_limits(4, least_sites=np.array([4, 0, 0]), most_sites=np.array([4, 4, 0]))
+    plan = planned("greedy", [2, 2, 2, 1], limits)
+    assert plan.profile.tolist() == [0, 0, 0, 0]
+    assert len(plan.actions) == 4
+
+
 @pytest.mark.parametrize("name", MOVERS)
 def test_deep_profiles_together_keep_to_their_cap(name):
     deep = {"deep": np.array([False, True, True]), "most_deep": 1}

@@ -49,7 +49,7 @@ def limits(n, **changes):
 def decided(tables, profile, kept, planner="greedy", *, rates=(1.0,), **more):
     """Return plan, notes and what was left out, for one demand of each rate."""
     demands = tuple(Demand(np.zeros((1, 2)), np.full((1, 1), rate)) for rate in rates)
-    notes = Notes(demands, [Additive(table) for table in tables])
+    notes = Notes(demands, [each if isinstance(each, Additive) else Additive(each) for each in tables])
     fields = {"in_transit": frozenset(), "rng": np.random.default_rng(5)} | more
     told = Situation(
         epoch=1,
@@ -112,6 +112,41 @@ def test_the_best_of_those_that_were_looked_at_is_told_with_the_fields_gain():
     assert found.unseen_gain == pytest.approx(0.0006)  # of the same site, at the rough look
 
 
+class Overrated(Additive):
+    """A predictor under which some sites are worth less than the screen tells."""
+
+    def __init__(self, value, told):
+        super().__init__(value)
+        self.told = Additive(told)
+
+    def screen(self, profile, base):
+        return self.told.screen(profile, base)
+
+
+NEVER_ELSEWHERE = [[0.0, -0.01, -1.0]] * 5
+DISAPPOINTING = [[0.0, 0.02 - 0.002 * i, -1.0] for i in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("looks", "changes", "why", "site"),
+    [
+        (4, {}, "not looked at", 4),
+        (5, {}, "nothing to gain", 0),
+        (4, {"min_gain": 0.015}, "nothing to gain", 0),  # what is left promises too little
+        (4, {"budget_bytes": 9.0}, "budget", 0),  # nothing was looked at
+    ],
+)
+def test_what_the_search_had_no_looks_left_for_is_said_to_be_not_looked_at(looks, changes, why, site):
+    one = Overrated(NEVER_ELSEWHERE, DISAPPOINTING)
+    plan, notes, found = decided([one], [0] * 5, limits(5, looks=looks, **changes))
+    assert plan.actions == ()
+    assert (found.why, found.action.sites) == (why, (site,))
+    assert found.solved == (why == "nothing to gain")
+    if why == "not looked at":
+        assert notes.looked_at == looks
+        assert found.gain == found.unseen_gain == pytest.approx(0.012)
+
+
 def test_a_rule_counts_only_where_the_action_would_pay():
     _, _, found = decided([[[0.0, 0.0002, 0.0]]], [0], limits(1, budget_bytes=9.0))
     assert found.why == "least gain"
@@ -147,7 +182,7 @@ def test_every_planner_can_be_asked(name):
     value = rng.normal(0.0, 0.1, (5, 3))
     horizon = 2 if PLANNERS[name].looks_ahead else 1
     more = {"mix_of": lambda _: np.array([0.4, 0.4, 0.2])}
-    _, _, found = decided(
+    _, notes, found = decided(
         [value, np.roll(value, 1, axis=0)][:horizon],
         rng.integers(0, 3, 5),
         limits(5),
@@ -156,6 +191,7 @@ def test_every_planner_can_be_asked(name):
         **more,
     )
     assert set(found.why.split(", ")) <= set(WHY)
+    assert notes.looked_at >= 0
 
 
 def test_a_noted_predictor_answers_as_the_other_one_and_asks_no_more_of_it():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from geoedge import figures
@@ -28,6 +29,14 @@ def test_a_comparison_is_drawn_like_a_run(run) -> None:
     table = run.tables["answers"]
     made = figures.three_answers(Comparison(table))
     assert made.axes[0].get_xlabel() == "requests in time [%]"
+
+
+def test_redirections_that_take_time_are_a_part_of_the_bar(run) -> None:
+    table, rows = run.tables["answers"], ["simulation: equilibrium"]
+    took = pd.DataFrame({"metric": "redirect_s", "column": rows, "value": 0.3})
+    mean = figures.three_answers(run.with_tables(answers=pd.concat([table, took]))).axes[1]
+    assert [bars.get_label() for bars in mean.containers] == ["radio", "wait", "prefill", "redirections"]
+    assert [bar.get_width() for bar in mean.containers[3]] == pytest.approx([0.0, 0.0, 0.0, 0.3])
 
 
 def test_nothing_finite_is_still_a_figure(run) -> None:

@@ -169,7 +169,10 @@ def test_epochs_without_a_move_say_why(told: Told) -> None:
         "+0.0004",
     ]
     assert second[1:3] == ["–", "the controller was down"]
-    assert grid.note.startswith("2 epochs of 3 without a move: 1 least gain and budget, 1 absent.")
+    assert grid.note.startswith(
+        "2 epochs of 3 without a move: the best promised less than the least gain and the budget kept back what would "
+        "have gained, 1×; the controller was down, 1×."
+    )
 
 
 def test_a_run_that_does_not_tell_has_no_such_table(told: Told) -> None:

@@ -368,6 +368,21 @@ def test_a_scenario_that_cannot_be_read_is_said_with_its_error(one: Results, tow
     assert "limits that follow from it are not told: Invalid value" in said
 
 
+def test_what_theory_and_field_do_not_know_of_redirections_is_said(one: Results) -> None:
+    scenario = Told("one", one).scenario
+    assert scenario is not None
+    doors = {"admission.close_threshold": 2.0}
+    free, paid = (
+        limits(Told("one", replace(one, scenario_toml=scenario.override(doors | more).to_toml())))
+        for more in ({}, {"admission.redirect_s": 0.1})
+    )
+    for word, told in (
+        ("sends requests on in no time", (1, 0)),
+        ("neither closed doors nor redirections", (0, 1)),
+    ):
+        assert tuple(sum(word in line for line in lines) for lines in (free, paid)) == told
+
+
 def test_infinite_waits_are_told_as_such(one: Results) -> None:
     answers = one.tables["answers"].copy()
     answers.loc[answers["metric"] == "mean_ttft_s", ["value", "low", "high"]] = float("inf")

@@ -11,7 +11,9 @@ import pytest
 from rich.console import Console
 
 from geoedge.compare.columns import intervals, long_table
+from geoedge.control.left_out import WHY
 from geoedge.report._text import with_half, with_interval
+from geoedge.report.decided import still_words
 from geoedge.report.run import print_run
 from geoedge.results import Results
 from tests.results.made import make_results
@@ -134,11 +136,20 @@ def test_gains_over_a_horizon_are_named() -> None:
     assert "mean of" not in printed(told(1))
 
 
+@pytest.mark.parametrize("why", [*WHY, "floor, budget", "of another version"])
+def test_no_epoch_without_a_move_is_told_in_a_word_of_the_table_alone(why) -> None:
+    decisions = pd.DataFrame({"epoch": [1], "actions": [0], "why": [why]})
+    words = still_words(told(1).with_tables(decisions=decisions))
+    if why == "floor, budget":
+        assert words.endswith(": the fallback floor and the budget kept back what would have gained, 1×")
+    assert (f": {why}, 1×" in words) == (why not in WHY and why != "floor, budget")
+
+
 def test_epochs_without_a_move_are_counted_with_why() -> None:
     decisions = pd.DataFrame({"epoch": [1, 2, 3], "actions": [1, 0, 0], "why": ["cap", "floor", "floor"]})
-    words = "2 epochs of 3 without a move: 2 floor"
+    words = "2 epochs of 3 without a move: the fallback floor kept back what would have gained, 2×"
     assert words in printed(told(1).with_tables(decisions=decisions))
     none = told(1).with_tables(decisions=decisions.tail(2))
-    assert "no moves. 2 epochs of 2 without a move: 2 floor." in printed(
+    assert f"no moves. {words.replace('of 3', 'of 2')}." in printed(
         replace(none, actions=none.actions.head(0))
     )

@@ -7,12 +7,13 @@ import os
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from geoedge.errors import OutputError
-from geoedge.results import Results, check_writable
+from geoedge.results import PATH_COLUMNS, Results, check_writable
 from tests.results.made import make_results
 
 
@@ -116,6 +117,31 @@ def test_a_table_of_another_length_is_named(tmp_path: Path) -> None:
     (folder / "provenance.json").write_text("[]")
     with pytest.raises(OutputError, match="is not a run folder"):
         Results.load(folder)
+
+
+PATHS = pd.DataFrame(
+    {name: np.ones(2) if kind != "str" else ["walk"] * 2 for name, kind in PATH_COLUMNS.items()}
+)
+
+
+def test_paths_without_a_column_are_told_in_one_line(tmp_path: Path) -> None:
+    folder = make_results().with_tables(paths=PATHS).save(tmp_path / "run")
+    assert len(Results.load(folder).tables["paths"]) == 2
+    PATHS.drop(columns="length_m").to_parquet(folder / "paths.parquet")
+    with pytest.raises(OutputError, match=r"paths\.parquet has no column length_m") as caught:
+        Results.load(folder)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["time_s", "depart_s", "x_m", "length_m", "user"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, "soon"])
+def test_paths_that_are_nowhere_or_never_are_told_in_one_line(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    folder = make_results().with_tables(paths=PATHS.assign(**{name: value})).save(tmp_path / "run")
+    with pytest.raises(OutputError, match="is not a run folder: it is incomplete") as caught:
+        Results.load(folder)
+    assert "\n" not in str(caught.value)
 
 
 def test_ones_own_notes_in_a_run_folder_are_not_deleted(tmp_path: Path) -> None:

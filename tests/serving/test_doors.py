@@ -279,7 +279,7 @@ def test_redirection_to_the_next_best():
 
 @pytest.mark.parametrize("shifts", [True, False])
 def test_a_redirection_takes_time(shifts):
-    """Two closed doors, a quarter of a second each: it is part of the TTFT, and of nobody else's."""
+    """Two closed doors, a quarter of a second each: it is part of the TTFT, and of nobody else's, and no wait."""
     admission = Admission(close_threshold=1.0, reopen_threshold=0.5, redirects=2, redirect_s=0.25)
     engine = line([1, 1, 1], policy="nearest", options=RoutingOptions(admission=admission))
     engine.shift = float(shifts)
@@ -290,8 +290,23 @@ def test_a_redirection_takes_time(shifts):
     r, radio = engine.records(), np.array([0.0, 0.01, 0.09])
     assert r.redirects.tolist() == [0, 1, 2]
     np.testing.assert_allclose(r.arrived_s, [0.0, 0.35, 0.7] + shifts * radio)
-    np.testing.assert_allclose(r.wait_s, [0.0, 0.25, 0.5])
+    assert r.redirect_s.tolist() == [0.0, 0.25, 0.5]
+    assert r.wait_s.tolist() == (r.started_s - r.arrived_s).tolist() == [0.0, 0.0, 0.0]
     np.testing.assert_allclose(r.ttft_s - radio, [1.0, 1.25, 1.5])
+
+
+def test_of_who_was_lost_all_that_was_lost_is_wait():
+    """Sent on once, lost by a failure on the air and sent on again: the parts make the TTFT, no wait is negative."""
+    admission = Admission(close_threshold=1.0, reopen_threshold=0.5, redirects=2, redirect_s=0.25)
+    engine = line([1, 1, 1], policy="nearest", options=RoutingOptions(admission=admission))
+    engine.run(at_origin(0.0, 0.1), 0.2)
+    assert engine.fail(1) == 1
+    engine.run(Requests.none(), 9.0)
+    r = engine.records()
+    assert (r.lost.tolist(), r.redirect_s.tolist()) == ([0, 1], [0.0, 0.0])
+    np.testing.assert_allclose(r.ttft_s, r.radio_s + r.redirect_s + r.wait_s + r.prefill_s)
+    np.testing.assert_allclose(r.first_token_s, r.started_s + r.prefill_s + r.radio_s)
+    assert (r.wait_s >= 0.0).all()
 
 
 def test_believed_prefill_routes_and_held_prefill_serves():

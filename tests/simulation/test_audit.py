@@ -96,6 +96,7 @@ def test_the_budget_is_the_scenarios(run):
         ("moving_s", 0.0),
         ("effective_s", 0.0),
         ("predicted_gain", 0.5),
+        ("horizon_epochs", 3),
     ],
 )
 def test_whatever_is_changed_in_an_action_is_found(run, column, value):
@@ -175,6 +176,70 @@ def test_epochs_end_with_what_the_journal_says(run):
 def test_a_run_without_a_log_is_refused(run):
     with pytest.raises(GeoEdgeError, match=r"placement\.parquet"):
         audit_run(replace(run, tables={}))
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("actions", "horizon_gain"), ("decisions", "why"), ("decisions", "looked_at")]
+)
+def test_a_run_of_an_older_version_is_not_called_damaged(run, table, column):
+    older = {"actions": run.actions} | run.tables
+    frame = older[table].drop(columns=column)
+    old = replace(run, actions=frame) if table == "actions" else run.with_tables(**{table: frame})
+    with pytest.raises(GeoEdgeError, match=rf"made by an older version: it has no {table}\.{column}; run it"):
+        audit_run(old)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "told"),
+    [("why", "junk", "why is 'junk'; known are absent"), ("looked_at", -3, "looked_at is -3")],
+)
+def test_a_decision_says_nothing_unheard_of(run, column, value, told):
+    decisions = run.tables["decisions"].copy()
+    decisions.loc[0, column] = value
+    assert any(told in line for line in audit_run(run.with_tables(decisions=decisions)).violations)
+
+
+def test_requests_are_sent_on_as_often_as_admission_allows(run):
+    def often(redirects):
+        redirects[7] = 500
+
+    found = audit_run(change_records(run, "redirects", often)).violations
+    assert found == [
+        "1 requests were sent on a number of times that admission does not allow, the first 500 times; "
+        "allowed are 0 to 0"
+    ]
+
+
+@pytest.fixture(scope="module")
+def failing(study):
+    """A run in which failures are found out late, and sites at their limit send requests on."""
+    fail = {"kind": "site_failure", "start_hour": 17.05, "duration_s": 240.0, "sites": [0, 1]}
+    changes = {
+        "dynamics.events": [fail | {"detection_s": 100.0}, fail | {"sites": [2]}],
+        "admission.close_threshold": 1.0,
+        "admission.redirects": 2,
+    }
+    return EdgeCity(study.scenario, study=study, rng=11, changes=changes).run()
+
+
+def test_failures_found_late_and_requests_sent_on_keep_the_rules(failing):
+    assert failing.tables["events"]["known_s"].notna().tolist() == [True, False]
+    assert failing.records.column("redirects").to_numpy().max() > 0
+    assert audit_run(failing).violations == []
+
+
+@pytest.mark.parametrize("known", [0.0, 1e9])
+def test_a_failure_is_known_while_it_lasts(failing, known):
+    events = failing.tables["events"].copy()
+    events.loc[0, "known_s"] = known
+    found = audit_run(failing.with_tables(events=events)).violations
+    assert any("site_failure: known at" in line for line in found)
+
+
+def test_an_instant_that_is_none_is_told_in_one_line(failing):
+    events = failing.tables["events"].assign(known_s="soon")
+    with pytest.raises(GeoEdgeError, match="do not belong together"):
+        audit_run(failing.with_tables(events=events))
 
 
 def test_the_command_line_audits_a_folder(run, tmp_path):

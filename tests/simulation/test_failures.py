@@ -8,7 +8,7 @@ import pytest
 
 from geoedge.compare.happenings import happenings
 from geoedge.control.actions import REPAIRS
-from geoedge.results import Results
+from geoedge.results import STATUS, Results
 from geoedge.simulation.audit import audit_run
 from geoedge.simulation.dynamics import Moment, Occurrence, Timeline
 from tests.simulation.test_dynamics import FAILURE, frame, make, run
@@ -125,16 +125,59 @@ def test_a_second_cause_may_give_away_the_first(study):
     assert results.tables["events"]["rerouted"].min() > 0
 
 
-def test_a_window_that_ends_in_silence_serves_everybody_in_the_end(study):
-    begin = 17.0 + 29.0 / 60.0
-    model, results = run(study, late(180.0, start_hour=begin), **CALM)
-    assert model.clock_s < begin * 3600.0 + 180.0
+LATE = 17.0 + 29.0 / 60.0
+"""When something fails a minute before the window ends [h]."""
+
+
+@pytest.fixture(scope="module")
+def unfound(study):
+    """A failure that would be found after the window ends."""
+    return run(study, late(180.0, start_hour=LATE), **CALM)
+
+
+def test_a_window_that_ends_in_silence_leaves_what_is_held_waiting(unfound):
+    """Nobody is sent again after the horizon; times are settled as if the sites were back when they are missed."""
+    model, results = unfound
+    assert model.clock_s < LATE * 3600.0 + 180.0
     records = table(model, results)
-    again = records[records["lost"] > 0]
-    assert len(again) == results.tables["events"]["rerouted"].sum() > 5
-    assert (again["started_s"] >= begin * 3600.0 + 180.0 - 1e-6).all()
+    held = records[records["site"].isin(SITES) & (records["started_s"] > model.clock_s)]
+    assert len(held) > 5
+    assert (held["started_s"] >= LATE * 3600.0 + 180.0 - 1e-6).all()
+    assert set(held["status"]) <= {STATUS.index("waiting"), STATUS.index("in_flight")}
+    assert records["lost"].sum() == results.tables["events"]["rerouted"].sum() == 0
     assert np.isfinite(records["ttft_s"]).all()
     assert sum(results.status_counts().values()) == len(records)
+    assert audit_run(results).violations == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"kind": "backhaul_loss", "start_hour": LATE + 0.01, "duration_s": 4000.0, "rate_left": 0.999},
+        {"kind": "site_failure", "start_hour": 16.8, "duration_s": 1.0, "sites": SITES},
+    ],
+)
+def test_what_has_not_silenced_a_site_does_not_end_its_silence(study, unfound, other):
+    """Another event at the same sites changes nothing of what the silence costs."""
+    _, results = run(study, late(180.0, start_hour=LATE), other, **CALM)
+    in_silence = frame(unfound[1])["created_s"] > LATE * 3600.0
+    for name in ("site", "arrived_s", "ttft_s", "status"):
+        one, two = frame(results)[name][in_silence], frame(unfound[1])[name][in_silence]
+        np.testing.assert_allclose(one, two, rtol=0.02 if name == "ttft_s" else 1e-12)
+
+
+def test_a_failure_that_nobody_finds_rejects_nobody(study):
+    """All sites are silent at the horizon; they would be back before they are missed, and serve what they hold then."""
+    everywhere = list(range(len(study.layout)))
+    unknown = late(86_400.0, start_hour=LATE, sites=everywhere)
+    closing = {"admission.close_threshold": 1.5, "admission.redirects": 9}
+    (_, plain), (model, results) = run(study, **CALM | closing), run(study, unknown, **CALM | closing)
+    assert results.status_counts()["rejected"] <= plain.status_counts()["rejected"]
+    records = table(model, results)
+    held = records[(records["started_s"] > LATE * 3600.0) & (records["created_s"] > LATE * 3600.0)]
+    assert len(held) > 20
+    assert (held["started_s"] >= LATE * 3600.0 + FAILURE["duration_s"] - 1e-6).all()
+    assert records["lost"].sum() == 0
 
 
 def test_a_failure_before_the_window_is_found_within_it(study):
@@ -200,3 +243,14 @@ def test_the_report_says_when_it_was_known(missed, at_once):
     text = " ".join(happenings(missed[1].tables["events"], 6))
     assert "known after 45 s" in text
     assert "known after" not in " ".join(happenings(at_once[1].tables["events"], 6))
+
+
+def test_the_report_says_what_was_not_known(unfound):
+    _, results = unfound
+    events, horizon = results.tables["events"], results.meta["horizon_s"]
+    assert "not known within the run" in next(happenings(events, 6, horizon))
+    assert "known after 180 s" in next(happenings(events, 6))
+    assert "known after 2,000 s" in next(
+        happenings(events.assign(known_s=events["start_s"] + 2000.0, end_s=1e6), 6)
+    )
+    assert "not known before it was over" in next(happenings(events.assign(known_s=events["end_s"]), 6))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from geoedge.compare import compare
 from geoedge.errors import ScenarioError
 from geoedge.policies import POLICIES
 from geoedge.simulation.model import EdgeCity
@@ -68,7 +69,20 @@ def test_redirections_take_as_long_as_they_are_said_to(study):
     served = paid.records.column("site").to_numpy() >= 0
     assert redirects.max() >= 3
     assert arrived[served] == pytest.approx((created + radio + 0.1 * redirects)[served])
-    assert (wait[served] >= (0.1 * redirects)[served] - 1e-9).all()
+    took, started, prefill, ttft = (
+        paid.records.column(name).to_numpy() for name in ("redirect_s", "started_s", "prefill_s", "ttft_s")
+    )
+    assert took[served] == pytest.approx(0.1 * redirects[served])
+    assert (wait[served] == (started - arrived)[served]).all()
+    assert ttft[served] == pytest.approx((radio + took + wait + prefill)[served])
+    assert "redirect_s" not in free.records.column_names
+    told = paid.metrics()
+    assert told["redirect_s"] > 0.0
+    assert told["redirect_s"] == pytest.approx(took[served & (created >= paid.measured_from_s)].mean())
+    assert sum(paid.parts().values()) == pytest.approx(told["mean_ttft_s"])
+    assert "redirect_s" not in free.metrics()
+    table = compare(paid, free, labels=["paid", "free"]).wide
+    assert table.loc["redirect_s"].notna().tolist() == [True, False]
     assert paid.metrics()["mean_ttft_s"] > free.metrics()["mean_ttft_s"]
     with pytest.raises(ScenarioError, match="no site ever sends a request on"):
         study.scenario.override({"admission.redirect_s": 0.1})

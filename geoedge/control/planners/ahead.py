@@ -92,7 +92,7 @@ class _Sequence:
         self.placements = np.tile(self.start, (len(rates), 1))
         self.now = [one.solve(self.start) for one in self.predictors]
         self.gain = self._screened()
-        self.budget = np.full(len(rates), self.limits.budget_bytes)
+        self.budget = self.limits.budgets(len(rates))
         self.open = np.ones(len(self.start), dtype=bool)
         self.open[sorted(situation.fixed)] = False
         self.price = self.limits.migration_price / GB * self.moved

@@ -29,7 +29,7 @@ class Limits:
     Parameters
     ----------
     budget_bytes
-        Bytes moved in an epoch, at most [B].
+        Bytes moved in the epoch that starts, at most [B].
     least_sites, most_sites
         Sites that hold each profile, at least and at most, shape (S,).
     min_gain
@@ -48,6 +48,8 @@ class Limits:
         Which profiles are deep, shape (S,); none if omitted.
     most_deep
         Sites that hold deep profiles, all of them together, at most; any number if omitted.
+    later_budget_bytes
+        Bytes moved in any epoch after it, at most [B]; as many as in it if omitted.
     """
 
     budget_bytes: float
@@ -61,6 +63,18 @@ class Limits:
     migration_price: float = 0.0
     deep: Flags | None = None
     most_deep: int | None = None
+    later_budget_bytes: float | None = None
+
+    def budgets(self, epochs: int) -> Floats:
+        """Return the bytes that may be moved in each of the coming epochs [B], shape (H,).
+
+        Parameters
+        ----------
+        epochs
+            Number of epochs H.
+        """
+        later = self.budget_bytes if self.later_budget_bytes is None else self.later_budget_bytes
+        return np.array([self.budget_bytes, *[later] * (epochs - 1)], dtype=np.float64)
 
     def allow(self, count: Ints, before: Ints) -> bool:
         """Return whether a plan breaks no limit further than it was broken before.
@@ -134,19 +148,22 @@ class Limits:
     def nearer(self, count: Ints) -> Flags:
         """Return which changes of one site from profile s to t bring a mix nearer to its bounds, shape (S, S).
 
+        Of those that leave the same profile only the ones that come nearest count: a site that one change brings to
+        where it may stay needs no second one.
+
         Parameters
         ----------
         count
             Sites of each profile, shape (S,).
         """
         size, now = len(count), self.outside(count)
-        found = np.zeros((size, size), dtype=np.bool_)
+        miss = np.full((size, size), now, dtype=np.int64)
         one = np.eye(size, dtype=np.int64)
         for s in np.flatnonzero(count) if now else ():
             for t in range(size):
                 after = count - one[s] + one[t]
-                found[s, t] = self.outside(after) < now and self.allow(after, count)
-        return found
+                miss[s, t] = self.outside(after) if self.allow(after, count) else now
+        return np.asarray((miss < now) & (miss == miss.min(axis=1, keepdims=True)))
 
     def _deep_over(self, count: Ints) -> int:
         """Return how many sites more than the limit hold deep profiles; less than 0 where there is room."""

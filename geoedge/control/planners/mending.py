@@ -88,7 +88,10 @@ def _from_there(situation: Situation, first: Plan) -> Situation:
     limits = situation.limits
     spent = sum(action.bytes_moved for action in first.actions)
     left = replace(
-        limits, budget_bytes=limits.budget_bytes - spent, rounds=limits.rounds - len(first.actions)
+        limits,
+        budget_bytes=limits.budget_bytes - spent,
+        later_budget_bytes=limits.budgets(2)[1],
+        rounds=limits.rounds - len(first.actions),
     )
     touched = frozenset(site for action in first.actions for site in action.sites)
     return replace(

@@ -33,7 +33,10 @@ LEAST = 2e-4
 def improve(predictor: Predictor, profile: Ints, limits: Limits, fixed: frozenset[int] = frozenset()) -> Ints:
     """Return a placement that no change of one site and no likely change of two improves, shape (n,).
 
-    A placement that breaks the bounds on profiles is first led back within them, as far as sites may be changed. Every change of one site is screened. Moves of one or two sites are then tried in order of what their parts
+    A placement that breaks the bounds on profiles is first led back within them, as far as sites may be changed, by
+    one change after the other: of the `looks` that the screening likes best, the one that loses least, whatever that is.
+
+    Every change of one site is then screened. Moves of one or two sites are tried in order of what their parts
     promise, and kept if they gain, each site once, until some in a row do not; and until a screening leads to none.
 
     Parameters

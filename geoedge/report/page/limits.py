@@ -138,5 +138,9 @@ def _model(scenario: Scenario) -> Iterator[str]:
     yield "Users, their habits and the mix of requests are assumptions of the scenario, reasoned but not measured."
     if scenario.admission.close_threshold is not None and scenario.admission.redirect_s == 0.0:
         yield "A closed site sends requests on in no time, however often: `admission.redirect_s` says what each time takes."
+    if scenario.admission.redirect_s > 0.0:
+        yield "Theory and field know neither closed doors nor redirections: what these take is in the simulation's TTFT alone."
+    if any(event.kind == "site_failure" for event in scenario.dynamics.events):
+        yield "Waits of requests that a failed site lost count what they lost there, from when they were made."
     if any(event.kind == "site_failure" and not event.detection_s for event in scenario.dynamics.events):
         yield "Everybody knows of a site failure at once: `detection_s` of the event says how long nobody does."

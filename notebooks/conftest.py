@@ -1,8 +1,9 @@
 """Notebooks have two minutes each: by the clock, or where others use the same cores by the processor's own.
 
-A notebook fails that takes longer by both, with room for a slower machine. Its processor time is that of its kernel and of the processes whose end the
-kernel has awaited: what waits for a core does not count, nor does a worker that outlives its kernel, so that a notebook
-which left its work to such would pass. On an idle machine the clock says how long a reader waits.
+A notebook fails that takes longer by both, with room for a slower machine. Its processor time is that of its kernel and
+of the processes whose end the kernel has awaited: what waits for a core does not count, nor does a worker that outlives
+its kernel, so that a notebook which left its work to such would pass. On an idle machine the clock says how long a reader
+waits.
 """
 
 from __future__ import annotations

@@ -96,13 +96,19 @@ class StreetNames:
     xy: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        fits = len(self.name) == len(self.rank) and len(self.line_offset) == len(self.line_name) + 1
-        if not fits or int(self.line_offset[-1]) != len(self.xy):
+        cuts = self.line_offset
+        fits = len(self.name) == len(self.rank) and len(cuts) == len(self.line_name) + 1
+        if not fits or int(cuts[0]) != 0 or int(cuts[-1]) != len(self.xy) or (np.diff(cuts) < 2).any():
             msg = f"street names: the arrays of {len(self.name)} names do not agree in length; compile the city anew"
             raise CityError(msg)
         known = self.line_name
         if len(known) and not 0 <= int(known.min()) <= int(known.max()) < len(self.name):
             msg = f"street names: a line bears a name outside 0..{len(self.name) - 1}; compile the city anew"
+            raise CityError(msg)
+        if (np.diff(known) < 0).any() or not np.isin(self.rank, range(len(RANKS))).all():
+            msg = (
+                "street names: lines do not follow their names, or a class is unknown; compile the city anew"
+            )
             raise CityError(msg)
 
     @classmethod

@@ -273,7 +273,7 @@ def _street_edges(graph: Any) -> list[StreetWay]:
 
 
 def _named_edges(graph: Any) -> list[NamedWay]:
-    """Return the streets of a graph that bear names, as ways of one step each."""
+    """Return the streets of a graph that bear names, as ways of one step each; no areas, and none closed to all."""
     named: list[NamedWay] = []
     for _, _, edge, ends in _edges(graph):
         tags = {key: str(edge[key]) for key in NAME_TAGS if key in edge}

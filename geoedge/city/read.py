@@ -75,7 +75,8 @@ class MapData:
     coastline
         Lines with the land on their left, shape (n, 2) each.
     named
-        Streets that bear names, whether anybody may use them or not.
+        Streets that bear names, whether anybody may use them or not; of a place that is downloaded, those that some
+        mode may use, and no areas.
     references_dropped, ways_dropped, relations_dropped
         References to absent nodes, ways left with fewer than two nodes, buildings of several outlines with a gap;
         ways of which nothing but the name is used do not count.

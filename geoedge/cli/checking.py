@@ -62,18 +62,18 @@ def _check_scenario(name: str, settings: list[str] | None, manner: Manner) -> No
 
 def _bounds_broken(scenario: Scenario) -> list[str]:
     """Return which bounds of the controller the scenario's own shares break, and what becomes of that."""
-    from geoedge.control.planners import PLANNERS
+    from geoedge.control.planners import PLANNERS, starts_best
     from geoedge.control.planners.limits import shares_outside
+    from geoedge.texts import plain_text
     from geoedge.workload import build_workload
 
     control, workload = scenario.control, build_workload(scenario.workload, scenario.hardware)
-    planner = PLANNERS[control.controller]
-    after = "plans lead back to the bound first" if planner.moves else "nobody moves anything"
-    if planner.starts_best or control.start == "best":
+    moves = PLANNERS[control.controller].moves
+    after = "plans lead back to the bound first" if moves else "nobody moves anything"
+    if starts_best(control):
         after = "the best start keeps the bound"
-    lines = shares_outside(
-        workload.placement_probability, workload.hit_tokens, workload.profile_names, control
-    )
+    names = [plain_text(name) for name in workload.profile_names]
+    lines = shares_outside(workload.placement_probability, workload.hit_tokens, names, control)
     return [f"{line} in the scenario's own mix; {after}." for line in lines]
 
 

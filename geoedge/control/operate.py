@@ -109,7 +109,6 @@ class Operator:
         self._predictor_of, self._transfer_bytes = predictor_of, transfer_bytes
         self._names = tuple(profile_names)
         self._made: dict[int, tuple[Demand, Predictor]] = {}
-        self._changed = np.full(len(placement.profile), -NEVER, dtype=np.int64)
         self._left = np.full((len(placement.profile), len(transfer_bytes)), -NEVER, dtype=np.int64)
         self._predictor: Predictor | None = None
         self._demand: Demand | None = None
@@ -251,7 +250,7 @@ class Operator:
             seconds = 0.0 if self.planner.at_once else self.placement.transfer_s(action)
             self.log.append(LogEntry(self._epoch, time_s, action, seconds))
             for change in action.changes:
-                self._changed[change.site] = self._left[change.site, change.from_profile] = self._epoch
+                self._left[change.site, change.from_profile] = self._epoch
         self.decisions.append(self._decision(situation, plan, notes, left))
         self._begin(plan, time_s)
 
@@ -357,7 +356,7 @@ class Operator:
             self._rng_of(self._epoch),
             self._names,
             self._last,
-            self._epoch - self._changed,
+            self._epoch - self._left.max(axis=1),
             self._epoch - self._left,
             self._mix_of,
         )

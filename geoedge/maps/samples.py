@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from geoedge.maps.levels import LevelScale, encode_digits
 from geoedge.maps.rundata import by_site
+from geoedge.results import evenly
 from geoedge.theory import relaxation_time, transient_wait_tail, wait_cdf
 from geoedge.units import M2_PER_KM2
 
@@ -242,7 +243,7 @@ def people(results: Results, city: City, number: int) -> dict[str, Any] | None:
     everybody = np.unique(user[user >= 0])
     if not len(everybody):
         return None
-    chosen = everybody[np.unique(np.linspace(0, len(everybody) - 1, number).round().astype(np.int64))]
+    chosen = everybody[evenly(len(everybody), number)]
     last = _last_seen(table.filter(np.isin(user, chosen)))
     shape = (int(results.epochs["epoch"].max()) + 1, len(chosen))
     lonlat = np.full((*shape, 2), np.nan)

@@ -12,6 +12,7 @@ import pandas as pd
 from geoedge.errors import OutputError
 from geoedge.maps.levels import LevelScale
 from geoedge.maps.wire import encode_paths
+from geoedge.results import evenly
 from geoedge.workload import ACTIVITIES
 
 if TYPE_CHECKING:
@@ -44,17 +45,20 @@ def trips(results: Results, city: City, number: int) -> dict[str, Any] | None:
     Raises
     ------
     OutputError
-        If the table of paths names a mode or an activity that there is none of.
+        If the table of paths names a mode or an activity that there is none of, or a trip ends as it begins or before.
     """
     table = results.tables.get("paths")
     if table is None or not len(table) or number == 0:
         return None
     who = table["user"].unique()
-    chosen = who[np.unique(np.linspace(0, len(who) - 1, number).round().astype(np.int64))]
+    chosen = who[evenly(len(who), number)]
     rows = table[table["user"].isin(chosen)]
     trip = np.cumsum((np.diff(rows[["user", "trip"]].to_numpy(), axis=0, prepend=-1) != 0).any(axis=1)) - 1
     first = np.flatnonzero(np.diff(trip, prepend=-1))
     one = rows.iloc[first]
+    if not (rows["arrive_s"] > rows["depart_s"]).all():
+        msg = "map: the table of paths has a trip that ends no later than it begins; run the scenario again"
+        raise OutputError(msg)
     spent = (rows["time_s"] - rows["depart_s"]) / (rows["arrive_s"] - rows["depart_s"])
     scale = LevelScale.shares()
     return {

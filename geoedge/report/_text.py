@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -37,8 +41,21 @@ def with_interval(value: float, low: float, high: float) -> str:
 
 def terminal() -> Console:
     """Return the terminal, wide where it is a file."""
-    console = Console()
-    return console if console.is_terminal else Console(width=160)
+    console = _Plain()
+    return console if console.is_terminal else _Plain(width=160)
+
+
+class _Plain(Console):
+    """A console on which nobody's text moves the cursor, changes colours or turns the order of letters."""
+
+    def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yield the pieces of what is shown, without the invisible controls of its text."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else _visible(text), style, control)
+
+
+def _visible(text: str) -> str:
+    return "".join(c for c in text if c == "\n" or unicodedata.category(c)[0] != "C")
 
 
 def table(title: str | Text, *columns: str | Text, left: int = 1) -> Table:

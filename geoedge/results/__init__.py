@@ -21,7 +21,7 @@ its own where demand shifts; that takes paired replications, as `geoedge.compare
 
 from geoedge.results.batches import batch_interval
 from geoedge.results.folder import check_writable
-from geoedge.results.records import PATH_COLUMNS, RECORD_COLUMNS, REDIRECT, STATUS, followed
+from geoedge.results.records import PATH_COLUMNS, RECORD_COLUMNS, REDIRECT, STATUS, evenly, followed
 from geoedge.results.results import Results
 
 __all__ = [
@@ -32,5 +32,6 @@ __all__ = [
     "Results",
     "batch_interval",
     "check_writable",
+    "evenly",
     "followed",
 ]

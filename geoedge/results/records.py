@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PATH_COLUMNS", "RECORD_COLUMNS", "REDIRECT", "STATUS", "followed"]
+__all__ = ["PATH_COLUMNS", "RECORD_COLUMNS", "REDIRECT", "STATUS", "evenly", "followed"]
 
 STATUS = ("served", "in_service", "waiting", "in_flight", "rejected")
 """What a request is at the horizon; the column ``status`` holds the index."""
@@ -69,4 +69,17 @@ def followed(residents: int) -> NDArray[np.int64]:
     residents
         Number of residents.
     """
-    return np.unique(np.linspace(0, residents - 1, min(_FOLLOWED, residents)).round().astype(np.int64))
+    return evenly(residents, _FOLLOWED)
+
+
+def evenly(count: int, number: int) -> NDArray[np.int64]:
+    """Return indices evenly over all, in order: all of them, or as many as are wanted.
+
+    Parameters
+    ----------
+    count
+        How many there are.
+    number
+        How many are wanted.
+    """
+    return np.unique(np.linspace(0, count - 1, min(number, count)).round().astype(np.int64))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from geoedge.scenario.workload import HardwareConfig, WorkloadConfig
 
-__all__ = ["concurrency", "runtime_bytes", "usable_kv_bytes"]
+__all__ = ["concurrency", "longest_tokens", "request_bytes", "runtime_bytes", "usable_kv_bytes"]
 
 
 def usable_kv_bytes(memory_bytes: int, memory_fraction: float, weights_bytes: int, reserve_bytes: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     _History = tuple[Floats, Ints]
 
-__all__ = ["RunAudit", "audit_run", "bounds_told"]
+__all__ = ["RunAudit", "audit_run", "bounds_told", "damage_told"]
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,31 @@ def audit_run(results: Results) -> RunAudit:
             "this version"
         )
         raise GeoEdgeError(msg)
-    try:
+    with damage_told(results.label):
         return _audited(results)
+
+
+@contextmanager
+def damage_told(label: str) -> Iterator[None]:
+    """Say in one line that tables do not belong together where reading them goes wrong.
+
+    Parameters
+    ----------
+    label
+        What the run is called.
+
+    Raises
+    ------
+    GeoEdgeError
+        If it does.
+    """
+    try:
+        yield
     except GeoEdgeError:
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         what = f"{type(error).__name__}: {error}".splitlines()[0]
-        msg = f"{results.label}: its tables do not belong together ({what}); something was changed or damaged, run again"
+        msg = f"{label}: its tables do not belong together ({what}); something was changed or damaged, run again"
         raise GeoEdgeError(msg) from error
 
 
@@ -162,8 +181,9 @@ def bounds_told(results: Results) -> list[str]:
     """
     if "placement" not in results.tables:
         return []
-    outside, control = _outside(results, journal_of(results.tables["placement"]))
-    length = float(results.epochs["end_s"].max() - results.epochs["start_s"].min())
+    with damage_told(results.label):
+        outside, control = _outside(results, journal_of(results.tables["placement"]))
+        length = float(results.epochs["end_s"].max() - results.epochs["start_s"].min())
     return [
         f"control.{key} = {getattr(control, key):g} was not kept for {seconds:,.0f} of {length:,.0f} s: the layout or a "
         "failure led beyond it, and only a controller that moves caches leads back."
@@ -176,6 +196,7 @@ def _outside(results: Results, journal: list[PlacementEvent]) -> tuple[dict[str,
     scenario = Scenario.from_dict(tomllib.loads(results.scenario_toml), source="scenario.toml")
     initial = results.sites["profile"].to_numpy().astype(np.int64)
     hits = build_workload(scenario.workload, scenario.hardware).hit_tokens
+    _refuse_unknown(results, len(hits))
     limits = limits_of(scenario.control, hits, len(initial))
     times = results.epochs["start_s"].min(), results.epochs["end_s"].max()
     return outside_s(journal, initial, limits, float(times[0]), float(times[1])), scenario.control
@@ -233,7 +254,14 @@ def _books(
     epochs = [(float(start), float(end)) for start, end in times.to_numpy()]
     if told:
         yield from check_actions(results.actions, log, journal, memory.moved_bytes, epochs)
-    yield from check_decisions(results.tables["decisions"], log, budget, epochs, _away(results))
+    yield from check_decisions(
+        results.tables["decisions"],
+        log,
+        budget,
+        epochs,
+        _away(results),
+        plans=PLANNERS[control.controller].moves,
+    )
 
 
 def _away(results: Results) -> list[tuple[float, float]]:

@@ -211,7 +211,7 @@ class Timeline:
         self._next = 0
 
     def next_s(self) -> float:
-        """Return when the next one begins or ends [s since midnight]; infinite if none does."""
+        """Return when the next one begins, is found or ends [s since midnight]; infinite if none does."""
         return self._moments[self._next][0] if self._next < len(self._moments) else float("inf")
 
     def due(self, now_s: float) -> Iterator[tuple[Occurrence, Moment]]:

@@ -107,11 +107,11 @@ class Disturbances:
         return with_crowd(drawn, [crowd for _, crowd in self._crowds.values()], start_s, end_s)
 
     def next_s(self) -> float:
-        """Return when something begins or ends next [s since midnight]; infinite if nothing does."""
+        """Return when something begins, is found or ends next [s since midnight]; infinite if nothing does."""
         return self.timeline.next_s()
 
     def apply(self, model: EdgeCity) -> None:
-        """Let everything that begins or ends by now take effect, and let sites repair what they have lost.
+        """Let everything that begins, is found or ends by now take effect, and let sites repair what they have lost.
 
         Parameters
         ----------

@@ -140,6 +140,8 @@ def check_decisions(
     budget_bytes: float,
     epochs: list[tuple[float, float]],
     away: list[tuple[float, float]],
+    *,
+    plans: bool,
 ) -> Iterator[str]:
     """Say where the table of decisions does not agree with the actions, or with the budget that there was.
 
@@ -157,6 +159,8 @@ def check_decisions(
         Start and end of each epoch [s since midnight].
     away
         From when to when the controller was down [s since midnight].
+    plans
+        Whether the controller plans, so that every epoch but the first has a decision.
     """
     planned: dict[int, list[Action]] = {}
     for entry in log:
@@ -193,7 +197,7 @@ def check_decisions(
                 yield f"the decision of epoch {epoch}: its actions promise {promised:.6f} {name}, it says {gain:.6f}"
     for epoch in planned:
         yield f"epoch {epoch}: a plan acted that is not among the decisions"
-    missing = set(range(1, len(epochs))) - set(decisions["epoch"]) if len(decisions) else ()
+    missing = set(range(1, len(epochs))) - set(decisions["epoch"]) if plans else ()
     for epoch in sorted(missing):
         yield f"epoch {epoch}: nothing was decided, and nothing says why"
 

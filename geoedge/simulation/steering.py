@@ -12,7 +12,7 @@ from geoedge.control.catalogue import worthwhile
 from geoedge.control.forecast import make_forecaster
 from geoedge.control.measure import Seen, Sources
 from geoedge.control.operate import Operator, Routing
-from geoedge.control.planners import PLANNERS
+from geoedge.control.planners import PLANNERS, starts_best
 from geoedge.control.planners.limits import limits_of
 from geoedge.control.planners.mean import MeanPredictor
 from geoedge.control.planners.placing import improve
@@ -219,7 +219,7 @@ def started(study: Study) -> Study:
         The study.
     """
     control = study.scenario.control
-    if not (PLANNERS[control.controller].starts_best or control.start == "best"):
+    if not starts_best(control):
         return study
     (demands, weight), limits = window_parts(study, PARTS), control_limits(study)
     key = _digest(study, demands, weight, limits)

@@ -207,9 +207,9 @@ def more_than_leave(at_least: FloatArray, leaving: FloatArray) -> FloatArray:
     found = np.zeros_like(leaving)
     for i in range(leaving.size):
         mean, size = leaving[i], at_least.size
-        mode = int(mean)
-        if size == 0 or mode > size + 10.0 * math.sqrt(mean) + 40.0:
+        if size == 0 or not mean < size + 10.0 * math.sqrt(mean) + 41.0:
             continue
+        mode = int(mean)
         whole = part = 0.0
         share, j = 1.0, mode  # relative to that of the likeliest number
         while j >= 0 and share > GONE:

@@ -49,6 +49,18 @@ def test_check_tells_of_bounds_that_the_scenario_breaks_itself(capsys, monkeypat
     assert json.loads(call(capsys, monkeypatch, "check", "monaco", "--json")[1])["bounds_broken"] == []
 
 
+def test_names_of_profiles_stay_text_in_what_check_tells(capsys, monkeypatch, tmp_path) -> None:
+    hostile = {"workload.profiles[0].name": "a\x1b[31m\n\u202eb", "control.fallback_floor": 0.3}
+    file = load_scenario("monaco").override(hostile).save(tmp_path / "hostile.toml")
+    code, out, _ = call(capsys, monkeypatch, "check", str(file))
+    assert code == 0
+    assert "\x1b" not in out
+    assert any(
+        line.startswith("control.fallback_floor") and "hold a[31m b in the" in line
+        for line in out.splitlines()
+    )
+
+
 @pytest.mark.slow
 def test_a_run_is_audited_in_json_too(run_folder, capsys, monkeypatch) -> None:
     code, out, err = call(capsys, monkeypatch, "check", str(run_folder), "--json")

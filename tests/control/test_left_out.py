@@ -8,32 +8,9 @@ import pytest
 from geoedge.city.demand import Demand
 from geoedge.control.left_out import WHY, left_out
 from geoedge.control.noting import Noted, Notes
-from geoedge.control.planners import PLANNERS, Limits, Prediction, Situation
+from geoedge.control.planners import PLANNERS, Limits, Situation
 from geoedge.control.planners.base import NEVER
-
-BYTES = np.array([[0.0, 10.0, 40.0], [0.0, 0.0, 30.0], [0.0, 0.0, 0.0]])
-
-
-class Additive:
-    """A predictor under which every site has a value for every profile, and the screen tells the truth."""
-
-    def __init__(self, value):
-        self.value, self.solved = np.asarray(value, dtype=float), 0
-
-    def solve(self, profile, start=None):
-        self.solved += 1
-        one = np.ones(len(profile))
-        coverage = float(self.value[np.arange(len(profile)), profile].sum())
-        return Prediction(coverage, profile, one, one, one, one, one, one)
-
-    def screen(self, profile, base):
-        return self.value - self.value[np.arange(len(profile)), profile][:, None]
-
-    def judge(self, profile, wait):
-        return self.solve(profile).coverage
-
-    def coarse(self):
-        return self
+from tests.control.test_planners import BYTES, Additive
 
 
 def limits(n, **changes):

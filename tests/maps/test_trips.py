@@ -56,3 +56,9 @@ def test_a_table_with_strange_words_is_an_error(run: Results, town: City, column
 def test_a_place_that_is_not_finite_is_an_error(run: Results, town: City) -> None:
     with pytest.raises(OutputError, match="not finite"):
         trips(run.with_tables(paths=run.tables["paths"].assign(x_m=np.nan)), town, 100)
+
+
+def test_a_trip_that_ends_as_it_begins_is_an_error(run: Results, town: City) -> None:
+    still = run.tables["paths"].assign(arrive_s=lambda table: table["depart_s"])
+    with pytest.raises(OutputError, match="ends no later than it begins; run the scenario again"):
+        trips(run.with_tables(paths=still), town, 100)

@@ -276,6 +276,17 @@ def test_what_is_no_run_no_gap_and_no_city_is_refused(one: Results, town: City) 
             report_page(one, city=given)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("table", ["actions", "epochs"])
+def test_a_run_whose_tables_do_not_belong_together_is_told_in_one_line(
+    one: Results, town: City, table: str
+) -> None:
+    wrong = getattr(one, table).copy()
+    wrong.loc[wrong.index[-1], "site"] = 999
+    with pytest.raises(GeoEdgeError, match="do not belong together") as caught:
+        report_page(replace(one, **{table: wrong}), city=town, maps=False)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_wait_in_the_last_digits_is_none(one: Results) -> None:
     place = one.records.column_names.index("wait_s")
     waits = np.full(one.records.num_rows, 1e-11)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from geoedge.cli import app
 from geoedge.errors import GeoEdgeError
 from geoedge.report.audit import print_audit
-from geoedge.simulation.audit import audit_run
+from geoedge.simulation.audit import audit_run, bounds_told
 from geoedge.simulation.model import EdgeCity
 
 
@@ -277,6 +277,22 @@ def test_profiles_that_there_are_not_are_refused_before_anything_is_counted_by_t
     sites.loc[0, "profile"] = value
     with pytest.raises(GeoEdgeError, match=rf"profile = {value} in sites\.parquet, known are 0 to 3"):
         audit_run(replace(run, sites=sites))
+
+
+@pytest.mark.parametrize(("column", "value"), [("site", 999), ("to_profile", -3), ("to_profile", 10**12)])
+def test_a_damaged_journal_is_told_in_one_line_by_whoever_asks_for_bounds(run, column, value) -> None:
+    placement = run.tables["placement"].copy()
+    placement[column] = placement[column].astype("int64")
+    placement.loc[0, column] = value
+    with pytest.raises(GeoEdgeError, match=rf"do not belong together .*{column} = {value}"):
+        bounds_told(run.with_tables(placement=placement))
+
+
+def test_a_table_without_any_decision_is_told(run) -> None:
+    empty = run.tables["decisions"].iloc[:0]
+    assert any(
+        "epoch 1: nothing was decided" in line for line in complaints(run.with_tables(decisions=empty))
+    )
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan])

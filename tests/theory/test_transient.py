@@ -83,6 +83,10 @@ def test_requests_one_by_one_wait_as_long():
     assert (np.abs(tails.mean(axis=0) - expected) < 3.5 * error).all()
 
 
+def test_nobody_waits_for_ever():
+    assert transient_wait_tail([np.inf, 1e300], [0.5], [1.0], [1], [10.0]).tolist() == [[0.0, 0.0]]
+
+
 def test_no_wait_is_shorter_than_none():
     assert transient_wait_tail([-1.0], [1.0], [1.0], [2], [1.0]) == 1.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from geoedge.control.planners.ahead import look_ahead, multi_period
 from geoedge.control.planners.base import Plan, Prediction, Predictor, Situation, no_plan
@@ -12,7 +13,20 @@ from geoedge.control.planners.limits import Limits, make_limits
 from geoedge.control.planners.mix import theory_mix
 from geoedge.control.planners.yardsticks import best_placement, random_moves
 
-__all__ = ["PLANNERS", "Limits", "Plan", "Planner", "Prediction", "Predictor", "Situation", "make_limits"]
+if TYPE_CHECKING:
+    from geoedge.scenario import ControlConfig
+
+__all__ = [
+    "PLANNERS",
+    "Limits",
+    "Plan",
+    "Planner",
+    "Prediction",
+    "Predictor",
+    "Situation",
+    "make_limits",
+    "starts_best",
+]
 
 
 @dataclass(frozen=True)
@@ -74,3 +88,14 @@ PLANNERS = {
     ),
 }
 """Planners by name."""
+
+
+def starts_best(control: ControlConfig) -> bool:
+    """Return whether sites hold, before anything is served, what is best for the window's expected demand.
+
+    Parameters
+    ----------
+    control
+        How a scenario is controlled.
+    """
+    return PLANNERS[control.controller].starts_best or control.start == "best"

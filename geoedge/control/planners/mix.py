@@ -26,7 +26,7 @@ def theory_mix(situation: Situation) -> Plan:
 
     Only changes that bring the mix nearer to theory's, and exchanges, which leave it as it is, are looked at. Where the
     field expects a loss of the last steps, they are not taken. Where the budget keeps out a step, steps are also
-    taken by what they gain per byte, and the better way is kept, as `greedy` does.
+    taken by what they gain per byte, and the way that ends with more coverage is kept, whatever its tolls.
 
     Parameters
     ----------

@@ -18,6 +18,7 @@ from geoedge.report.page.blocks import Frame, More, Part
 from geoedge.report.page.compose import Asked, parts_of
 from geoedge.report.page.svg import colour_names
 from geoedge.report.page.told import Told, told_runs
+from geoedge.simulation.audit import damage_told
 from geoedge.texts import plain_text
 
 if TYPE_CHECKING:
@@ -123,13 +124,14 @@ def report_page(
     """
     told = told_runs(runs, city)
     _checked(gap)
-    for each in told:
-        each.results.metrics()  # says in one line if there is nothing to tell
+    with damage_told(" · ".join(each.name for each in told)):
+        for each in told:
+            each.results.metrics()  # says in one line if there is nothing to tell
+        lines = [_line(each, alone=len(told) == 1) for each in told]
+        parts = parts_of(Asked(told, gap, maps))
     heads = list(
         dict.fromkeys(plain_text(each.meta.get("title"), LONGEST_TITLE) or each.name for each in told)
     )
-    lines = [_line(each, alone=len(told) == 1) for each in told]
-    parts = parts_of(Asked(told, gap, maps))
     return ReportPage(
         plain_text(title, LONGEST_TITLE) or plain_text(" · ".join(heads), 2 * LONGEST_TITLE),
         lines,
